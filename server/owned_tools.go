@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"harness/api/calls"
 	"harness/internal/content/artifact"
 	"harness/internal/lib/version"
 	"harness/internal/platform/config"
@@ -338,12 +339,17 @@ func (o *ownedTools) servers() []configured.Reached {
 	return o.reached
 }
 
+// route returns the route of the tools' endpoint for the audit log. Tool calls have rows of their own.
+func (o *ownedTools) route(r *http.Request) (calls.Route, bool) {
+	return calls.Route{Protocol: "mcp", Name: r.Method + " " + MCPPath, OwnRecords: true}, o != nil && r.URL.Path == MCPPath
+}
+
 // beside serves the tools' endpoint behind the common guard; next serves all other requests.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next
 	}
-	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // tool calls have their own audit rows
+	door := o.calls.recorded(guard, o.route, o.host)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MCPPath {
 			door.ServeHTTP(w, r)
