@@ -12,7 +12,8 @@ TEST_FLAGS   ?=
 # Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
 TEST_PARALLEL ?= $(TEST_P)
 # The packages that take longest begin first: one that began late would be waited for alone.
-LONGEST      := ./internal/services/session/manager ./internal/runtime/claude ./internal/runtime/acp ./tests/e2e/... ./internal/runtime/opencode ./internal/runtime/codex ./cmd/harness ./queue ./internal/platform/journal
+LONGEST      := $(addprefix ./internal/,runtime/acp services/session/manager runtime/opencode runtime/codex platform/journal) ./queue ./api \
+	$(addprefix ./tests/e2e/,agents clients nodes crashes transcripts ...) ./internal/runtime/claude ./cmd/harness ./internal/content/backup
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0

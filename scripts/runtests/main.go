@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 )
 
@@ -47,25 +48,50 @@ func run(dir string, command []string, list string, slowest int, out io.Writer) 
 			return 0, err
 		}
 	}
-	r := &report{out: out, verbose: slices.Contains(command, "-v"), packages: map[string]*packageRun{}, leftOut: map[string]int{}}
+	r := &report{out: out, verbose: slices.Contains(command, "-v"), leftOut: map[string]int{}}
 	defer r.summarize(slowest)
-	for _, one := range passes {
-		ended, err := r.test(dir, one)
-		if err != nil || ended < 0 {
-			return 1, err
-		}
-		code = max(code, ended)
-	}
-	return code, nil
+	return r.testAll(dir, passes)
 }
 
-// test runs one pass and returns its exit code, below 0 when a signal ended it.
-func (r *report) test(dir string, one pass) (code int, err error) {
+// testAll runs the passes in order. A pass begins when one package of the pass before is left, because that package
+// alone would leave processors idle.
+func (r *report) testAll(dir string, passes []pass) (code int, err error) {
+	type end struct {
+		code int
+		err  error
+	}
+	var running []chan end
+	for _, one := range passes {
+		last, ended := make(chan struct{}), make(chan end, 1)
+		go func() {
+			code, err := r.test(dir, one, sync.OnceFunc(func() { close(last) }))
+			ended <- end{code, err}
+		}()
+		running = append(running, ended)
+		if <-last; r.stopped.Load() {
+			break
+		}
+	}
+	for _, ended := range running {
+		e := <-ended
+		code, err = max(code, e.code), errors.Join(err, e.err)
+	}
+	if r.stopped.Load() {
+		code = 1
+	}
+	return code, err
+}
+
+// test runs one pass and returns its exit code. It calls last when at most one package is left, and sets stopped when
+// no other pass may begin.
+func (r *report) test(dir string, one pass, last func()) (code int, err error) {
+	defer last()
 	//nolint:gosec // the caller's command
 	test := exec.Command("go", slices.Concat([]string{"test", "-json"}, one.flags, one.packages)...)
 	test.Dir, test.Stderr, test.Env = dir, os.Stderr, append(os.Environ(), one.env...)
 	events, err := test.StdoutPipe()
 	if err != nil {
+		r.stopped.Store(true)
 		return 0, err
 	}
 	// A terminal signals go test, too. Its last output is still read.
@@ -73,22 +99,25 @@ func (r *report) test(dir string, one pass) (code int, err error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if err := test.Start(); err != nil {
 		signal.Stop(signals)
+		r.stopped.Store(true)
 		return 0, err
 	}
-	interrupted := false
 	go func() {
 		defer close(stopped)
 		for received := range signals {
-			interrupted = true
+			r.stopped.Store(true)
 			if received == syscall.SIGTERM {
 				_ = test.Process.Signal(received) // it may have ended
 			}
 		}
 	}()
-	lines := bufio.NewReader(events)
+	lines, reading := bufio.NewReader(events), reading{report: r, packages: map[string]*packageRun{}}
 	for {
+		if reading.ended >= len(one.packages)-1 && len(one.packages) > 0 {
+			last()
+		}
 		line, err := lines.ReadBytes('\n')
-		r.read(line)
+		reading.read(line)
 		if err != nil {
 			break // the end of the output; Wait returns why
 		}
@@ -98,11 +127,11 @@ func (r *report) test(dir string, one pass) (code int, err error) {
 	close(signals)
 	<-stopped
 	var exit *exec.ExitError
-	switch {
-	case interrupted:
-		return -1, nil
-	case errors.As(err, &exit):
+	if errors.As(err, &exit) {
 		return max(exit.ExitCode(), 1), nil
+	}
+	if err != nil {
+		r.stopped.Store(true)
 	}
 	return 0, err
 }
@@ -114,7 +143,9 @@ type event struct {
 }
 
 // read handles a line. It prints a line that is not an event unchanged.
-func (r *report) read(line []byte) {
+func (r *reading) read(line []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var e event
 	if len(line) == 0 {
 		return

@@ -66,6 +66,24 @@ func TestPassesHaveOneSummary(t *testing.T) {
 	}
 }
 
+// The second pass begins while the last package of the first runs: that package waits for a file of the second.
+func TestPassesOverlapAtTheLastPackage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	list := filepath.Join(dir, "plain.txt")
+	write(t, list, "a\n")
+	write(t, filepath.Join(dir, "go.mod"), "module example\n\ngo 1.26\n")
+	write(t, filepath.Join(dir, "a", "a_test.go"), "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n"+
+		"func TestA(t *testing.T) { _ = os.WriteFile(\"../made\", nil, 0o600) }\n")
+	write(t, filepath.Join(dir, "b", "b_test.go"), "package b\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\n"+
+		"func TestB(t *testing.T) {\n\tfor range 6000 {\n\t\tif _, err := os.Stat(\"../made\"); err == nil {\n\t\t\treturn\n\t\t}\n"+
+		"\t\ttime.Sleep(10 * time.Millisecond)\n\t}\n\tt.Error(\"the other pass did not begin\")\n}\n")
+	var out bytes.Buffer
+	if code, err := run(dir, []string{"go", "test", "./..."}, list, 20, &out); err != nil || code != 0 {
+		t.Errorf("%d, %v:\n%s", code, err, out.String())
+	}
+}
+
 // The list of this repository names existing tests. A listed package is no part of the product. A listed test shares
 // its name with no test that should run under the detector.
 func TestTheListIsTrue(t *testing.T) {

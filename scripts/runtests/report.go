@@ -7,19 +7,32 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"harness/tests/outside"
 )
 
 // report collects the events of a run.
 type report struct {
-	out      io.Writer
-	verbose  bool
-	packages map[string]*packageRun
+	out     io.Writer
+	verbose bool
+	// stopped means that no other pass may begin: one could not run, or a signal arrived.
+	stopped atomic.Bool
+	// mu guards what follows, and the output.
+	mu       sync.Mutex
 	finished []result
 	failed   []string
 	// leftOut counts skipped tests by the part that they need.
 	leftOut map[string]int
+}
+
+// reading reads the events of one pass. Another pass may test the same package at the same time.
+type reading struct {
+	*report
+	packages map[string]*packageRun
+	// ended counts the packages that ended.
+	ended int
 }
 
 // packageRun is a package under test: its own output, and the output of each test that has not passed.
@@ -36,7 +49,7 @@ type result struct {
 
 func (r *report) print(text string) { _, _ = io.WriteString(r.out, text) }
 
-func (r *report) handle(e event) {
+func (r *reading) handle(e event) {
 	if e.Action == "build-output" {
 		r.print(e.Output)
 		return
@@ -92,8 +105,9 @@ func (r *report) endTest(e event, run *packageRun) {
 }
 
 // endPackage prints the output of go test without -v: all output of a failed package, one line of another.
-func (r *report) endPackage(e event, run *packageRun) {
+func (r *reading) endPackage(e event, run *packageRun) {
 	delete(r.packages, e.Package)
+	r.ended++
 	if r.verbose {
 		return
 	}

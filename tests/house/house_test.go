@@ -32,7 +32,7 @@ const (
 // here, and remove the line when the subject is within the limit.
 var beyond = map[string]int{
 	"files of internal/services/session/manager":           48,
-	"methods of internal/services/session/manager Service": 98,
+	"methods of internal/services/session/manager Service": 97,
 }
 
 // TestTheHouseKeepsItsBounds measures every product package.

@@ -335,6 +335,12 @@ func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	return out.records, out.err
 }
 
+// Do is Commit for a caller that needs no records.
+func (j *Journal) Do(ctx context.Context, unit Unit) error {
+	_, err := j.Commit(ctx, unit)
+	return err
+}
+
 // Attribute sets the origin of events (Options.Origin), for units that gather the changes of several callers.
 func (j *Journal) Attribute(ctx context.Context, events []Event) {
 	if j.opts.Origin == nil {

@@ -23,7 +23,7 @@ func (e *Editor) EditDefaults(ctx context.Context,
 	if e.options.Locked {
 		return session.Controls{}, false, session.ErrDefaultsLocked
 	}
-	err = e.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err = e.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		previous, err := e.options.Reader.DefaultControls(ctx, tx)
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (e *Editor) EditControls(ctx context.Context, sessionID string, edit sessio
 	}
 	at, suffix := e.options.Now(), uuid.New().String()[:8]
 	var change session.ControlChange
-	err := e.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := e.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		name, controls, defaults, err := e.options.Reader.ControlsIn(ctx, tx, sessionID)
 		if session.Absent(err) {
 			return nil, journal.Refuse(err)

@@ -4,8 +4,6 @@
 package controledit
 
 import (
-	"context"
-
 	"harness/internal/platform/journal"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
@@ -31,8 +29,3 @@ type Editor struct {
 
 // New builds an Editor.
 func New(o Options) *Editor { return &Editor{options: o} }
-
-func (e *Editor) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := e.options.Journal.Commit(ctx, unit)
-	return err
-}

@@ -22,7 +22,7 @@ func TestRequestsLeaveARecord(t *testing.T) {
 		k.do(k.Steer(t.Context(), s.ID, turn, "a secret word"))
 		_, err := k.Interrupt(t.Context(), s.ID, turn)
 		k.do(err)
-		k.do(k.commit(t.Context(), nothing)) // store what no caller waits for first
+		k.do(k.journal.Do(t.Context(), nothing)) // store what no caller waits for first
 		created, sent, stopped := k.events(eventSessionCreated), k.events(session.EventMessageSent), k.events(eventTurnStopped)
 		if len(created) != 1 || len(sent) != 2 || len(stopped) != 1 {
 			t.Fatalf("it left %d, %d and %d records", len(created), len(sent), len(stopped))

@@ -194,7 +194,7 @@ func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads 
 		return nil
 	}
 	at := s.now()
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
 			// Check this in commit order: the view already has every change made before this unit.
 			if known, ok := s.knownConversation(runtimeName, t); ok && known.ManagedAt >= asked {

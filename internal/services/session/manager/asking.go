@@ -111,7 +111,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 // expireOwn ends a question of this server whose caller stopped waiting, unless a user has decided it.
 func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 	at := s.now()
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		request, err := store.ReadRequest(ctx, tx, requestID, runtime.RequestApproval)
 		if errors.Is(err, session.ErrRequestNotFound) || err == nil && request.Status != session.RequestPending {
 			return nil, nil

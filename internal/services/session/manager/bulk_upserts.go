@@ -178,7 +178,7 @@ func (s *upserter) finishBulk(u *upsert, err error) {
 // storeParts stores the parts of one unit together; if that fails, it stores each alone. The rest of an upsert is next
 // in the queue.
 func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertParts(ctx, tx, parts)
 	})
 	if err != nil && len(parts) > 1 && !expected(err) {

@@ -189,7 +189,7 @@ func (k *kit) cutShort(sessionID string) {
 		u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = "actor", "trace", "span"
 	}
 	p := []upsertPart{u.part(u.reach(maxBulk))}
-	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	k.do(k.journal.Do(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return k.upserter.upsertParts(ctx, tx, p)
 	}))
 }

@@ -35,11 +35,6 @@ type conversations struct {
 	now          func() int64 // ms
 }
 
-func (s *conversations) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.journal.Commit(ctx, unit)
-	return err
-}
-
 // Fork creates a session that continues another session's history and has its client tools.
 func (s *conversations) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
 	thread, err := act(ctx, s, sessionID, runtime.OpFork, runtime.Forker.ForkThread)

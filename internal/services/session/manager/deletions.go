@@ -34,11 +34,6 @@ type deletionSender struct {
 	log      zerolog.Logger
 }
 
-func (d *deletionSender) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := d.journal.Commit(ctx, unit)
-	return err
-}
-
 // noAnswer reports whether a runtime was unavailable or timed out, and may answer later. A refusal is an answer.
 func noAnswer(err error) bool {
 	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
@@ -126,7 +121,7 @@ func (d *deletionSender) sendDeletion(ctx context.Context, session session.Sessi
 	if _, err := deleteThread(asking, adapter, session); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	return d.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return d.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from thread_deletions where session_id = $1`, database.EncodeText(session.ID))
 		return nil, err
 	})

@@ -89,7 +89,7 @@ func TestEntriesOfATurn(t *testing.T) {
 				t.Errorf("of turn %s there are %v, want %v", turnID, got, want)
 			}
 		}
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		k.do(k.journal.Do(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, k.entries.RollBack(ctx, tx, s.ID, []string{first}, k.now())
 		}))
 		if got, err := k.TurnEntries(t.Context(), s.ID, first); err != nil || len(got) != 0 {
@@ -107,7 +107,7 @@ func TestEntriesOfATurn(t *testing.T) {
 // live adds turns of three items each to a session.
 func (k *kit) live(sessionID string, turns int) {
 	k.t.Helper()
-	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	k.do(k.journal.Do(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for n := range turns {
 			turnID := fmt.Sprint("turn-", n)
 			err := store.CloseTurn(ctx, tx, store.Turn{SessionID: sessionID, TurnID: turnID, Status: runtime.TurnDone, NodeID: "node",

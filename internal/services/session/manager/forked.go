@@ -38,7 +38,7 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 	} else if err != nil && !errors.Is(err, session.ErrNotFound) { // an unstored source was opened elsewhere, by a user
 		return session.Session{}, err
 	}
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, errors.Join(store.InheritSources(ctx, tx, sourceID, sessionID), store.UpdateSession(ctx, tx, sessionID, inherited,
 			database.EncodeText(sourceID)))
 	})

@@ -22,7 +22,7 @@ func (s *importer) importHistory(ctx context.Context, session session.Session, h
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return s.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := store.IsSystemOwned(ctx, tx, session.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
@@ -145,7 +145,7 @@ func (s *importer) refreshDescription(ctx context.Context, runtimeName, sessionI
 	if err != nil || len(t.Raw) == 0 || string(withoutTurns(t.Raw)) == string(stored.Thread) {
 		return err
 	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return s.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, storeThread(ctx, tx, sessionID, t)
 	})
 }

@@ -73,11 +73,6 @@ type importer struct {
 	entries transcript.Store
 }
 
-func (s *importer) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.options.Journal.Commit(ctx, unit)
-	return err
-}
-
 // importTry is the last failed import of a history: its time (ms), its runtime process, and the number of failures.
 type importTry struct {
 	at         int64

@@ -89,12 +89,12 @@ func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 			return err
 		}
 	}
-	return s.commit(ctx, nothing) // store its end first, so that later readers see it
+	return s.options.Journal.Do(ctx, nothing) // store its end first, so that later readers see it
 }
 
 // stoppedAlready reports whether another request stopped an ended turn just before.
 func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
-	if err := s.commit(ctx, nothing); err != nil { // store its end first
+	if err := s.options.Journal.Do(ctx, nothing); err != nil { // store its end first
 		return err
 	}
 	turn, known, err := store.ReadTurn(ctx, s.options.DB.Read(), sessionID, turnID)

@@ -129,7 +129,7 @@ func (k *kit) flush() {
 	k.order.Lock()
 	k.flushAllTexts()
 	k.order.Unlock()
-	k.do(k.commit(k.t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }))
+	k.do(k.journal.Do(k.t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }))
 }
 
 func (k *kit) do(err error) {

@@ -36,11 +36,6 @@ type organizer struct {
 	now      func() int64 // ms
 }
 
-func (s *organizer) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.journal.Commit(ctx, unit)
-	return err
-}
-
 // Rename changes a session's title here, and in its runtime if the runtime stores names.
 func (s *organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	return s.RenameFrom(ctx, sessionID, title, "")
@@ -197,7 +192,7 @@ func (s *organizer) manage(ctx context.Context, sessionID string,
 	s.loadView(sess.Runtime, sessionID)
 	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
-	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err = s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := store.IsSystemOwned(ctx, tx, sessionID); err != nil {
 			return nil, journal.Refuse(err)
 		}

@@ -49,7 +49,7 @@ func TestPagesAreTheTranscript(t *testing.T) {
 			}
 		}
 		check()
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		k.do(k.journal.Do(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, k.entries.RollBack(ctx, tx, s.ID, []string{"turn-4"}, k.now())
 		}))
 		check()

@@ -51,7 +51,7 @@ func (f fakeWorkers) Works(ctx context.Context, id string) (bool, error) {
 
 func (f fakeWorkers) add(owner, agent, sessionID string) {
 	f.k.t.Helper()
-	f.k.do(f.k.commit(f.k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	f.k.do(f.k.journal.Do(f.k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx,
 			`insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, 'n', $3, '[]')`, owner,
 			agent, sessionID)
@@ -176,7 +176,7 @@ func TestDeleteChats(t *testing.T) {
 func TestRenameProjectTimes(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := k.project("P")
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		k.do(k.journal.Do(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			_, err := tx.ExecContext(ctx, `update projects set updated_at = 5`)
 			return nil, err
 		}))

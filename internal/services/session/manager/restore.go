@@ -55,7 +55,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	if in.History, err = s.conversationText(ctx, sess.ID, replay); err != nil {
 		return started, nil, errors.Join(lost, err)
 	}
-	if err := s.commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+	if err := s.journal.Do(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
 		return []journal.Event{{SessionID: sess.ID, Type: session.EventRestored, Time: s.now(), Source: session.EventSource,
 			Payload: encode(replay)}}, nil
 	}); err != nil {

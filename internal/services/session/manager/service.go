@@ -373,12 +373,6 @@ func errStoredLater(err error) error {
 	return err
 }
 
-// commit runs a unit for a caller.
-func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.journal.Commit(ctx, unit)
-	return err
-}
-
 // record stores the result of a runtime call without waiting for it.
 func (s *Service) record(ctx context.Context, done journal.Unit) error {
 	err := s.journal.Submit(context.WithoutCancel(ctx), done, nil)

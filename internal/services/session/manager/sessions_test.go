@@ -394,7 +394,7 @@ func TestProjectsOfSessions(t *testing.T) {
 func TestASessionIsAsItWasAnswered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := ids.New()
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		k.do(k.journal.Do(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: "codex", Node: "node", At: time.Now().UnixMilli() + 1})
 		}))
 		k.fake.mu.Lock()

@@ -28,7 +28,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	var settled store.Request
 	at := s.now()
 	ours := false
-	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		request, err := store.ReadRequest(ctx, tx, requestID, kind)
 		if err != nil {
 			return nil, journal.Refuse(err)

@@ -58,7 +58,7 @@ func (s *stopper) watchSilence(signal runtime.Signal) {
 	s.options.Loops.Go(func(ctx context.Context) {
 		_, err := s.StopTurn(ctx, signal.ThreadID, began.TurnID, false)
 		if err == nil {
-			err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			err = s.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 				at := s.options.Now()
 				return s.options.UpsertIn(ctx, tx, signal.ThreadID, transcript.Entry{MessageID: "quiet-" + began.TurnID,
 					TurnID: began.TurnID, Role: "system", Type: "turn.quiet", Status: transcript.Complete, StartedAt: &at, CompletedAt: &at,

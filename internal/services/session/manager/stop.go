@@ -43,7 +43,7 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 	if locked {
 		s.closeThread(ctx, stored)
 	}
-	return stopped, s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return stopped, s.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if err != nil {
 			return nil, journal.Refuse(err)

@@ -47,8 +47,3 @@ type stopper struct {
 	// stopPatience is how long an agent has to end a stopped turn.
 	stopPatience time.Duration
 }
-
-func (s *stopper) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.options.Journal.Commit(ctx, unit)
-	return err
-}

@@ -48,7 +48,7 @@ const eventNodeEnded = "node.ended"
 // conversations are in files on that machine.
 func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx context.Context, tx database.Tx) error) error {
 	reason := fmt.Sprintf("The server that ran this turn (node %s) did not answer for too long.", node)
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := claim(ctx, tx); err != nil {
 			return nil, err
 		}

@@ -51,11 +51,6 @@ func newUpserter(opts Options, now func() int64) *upserter {
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}}
 }
 
-func (s *upserter) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.journal.Commit(ctx, unit)
-	return err
-}
-
 // maxManyEntries limits the encoded entries of queued upserts of several entries. Further callers wait before they
 // encode.
 const maxManyEntries = 2048
@@ -131,7 +126,7 @@ func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entr
 		err = outcome
 	}
 	if errors.Is(err, errAlone) {
-		err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		err = s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return s.upsertAll(ctx, tx, []*upsert{u})
 		})
 	}

@@ -23,11 +23,6 @@ type workerOpener struct {
 	now      func() int64 // ms
 }
 
-func (w *workerOpener) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := w.journal.Commit(ctx, unit)
-	return err
-}
-
 // expectWorker marks a conversation as a worker's before its first signal, also for the next server. Call abandon if
 // the conversation could not be opened. If a runtime chooses the ids of its conversations, it reports the id itself
 // (workerOpened).
@@ -42,7 +37,7 @@ func (w *workerOpener) expectWorker(ctx context.Context, adapter runtime.Adapter
 	}
 	return func() error {
 		defer w.index.Forget(id)
-		return w.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return w.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := tx.ExecContext(ctx, `delete from sessions where id = $1 and thread = $2`, database.EncodeText(id),
 				store.PlaceholderThread); err != nil {
 				return nil, fmt.Errorf("remove worker session %s, which could not be opened: %w", id, err)

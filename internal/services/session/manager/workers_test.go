@@ -35,7 +35,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.fake.mu.Lock()
 		threads := append(k.fake.threads, draft(unborn), draft(noted))
 		k.fake.mu.Unlock()
-		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		k.do(k.journal.Do(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: noted, Runtime: "codex", Node: "node", At: 1000})
 		}))
 		k.close()

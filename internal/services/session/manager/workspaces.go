@@ -64,11 +64,6 @@ type folderKeeper struct {
 	now         func() int64 // ms
 }
 
-func (f *folderKeeper) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := f.journal.Commit(ctx, unit)
-	return err
-}
-
 // workspaceLoop stores the folders of this node's sessions after their turns, and removes unneeded ones, until ctx
 // ends.
 func (f *folderKeeper) workspaceLoop(ctx context.Context) {
@@ -146,7 +141,7 @@ func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 		if err := f.options.Folders.Forget(ctx, id+"/"); err != nil {
 			return err
 		}
-		if err := f.commit(ctx, store.WorkspaceDeleted(id)); err != nil {
+		if err := f.journal.Do(ctx, store.WorkspaceDeleted(id)); err != nil {
 			return err
 		}
 	}

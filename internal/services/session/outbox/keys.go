@@ -89,7 +89,7 @@ func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error
 	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
 		return nil
 	}
-	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return o.opts.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from message_keys where key = $1`, key); err != nil {
 			return nil, fmt.Errorf("forget the key of a message: %w", err)
 		}
@@ -121,7 +121,7 @@ func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight
 // settleKey stores the result of a message with a key whose sending was interrupted. It deletes the key if the message
 // had no result.
 func (o *Outbox) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
-	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return o.opts.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var err error
 		if turnID != "" || unknown {
 			_, err = tx.ExecContext(ctx, `update message_keys set mark = '', made = $3 where key = $1 and mark = $2`, key, mark,

@@ -73,9 +73,3 @@ func New(opts Options) *Outbox {
 
 // WakeQueue makes SendQueued read the queue now.
 func (o *Outbox) WakeQueue() { o.sender.want() }
-
-// commit runs a unit for a caller.
-func (o *Outbox) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := o.opts.Journal.Commit(ctx, unit)
-	return err
-}

@@ -38,8 +38,3 @@ type Opener struct {
 
 // New builds an Opener.
 func New(o Options) *Opener { return &Opener{options: o} }
-
-func (o *Opener) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := o.options.Journal.Commit(ctx, unit)
-	return err
-}

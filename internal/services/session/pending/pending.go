@@ -39,7 +39,7 @@ func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID stri
 	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
 	at := o.options.Now()
 	o.pending.begin(t.ID)
-	err := o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := o.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from temporary_sessions where created_at < $1 and state <> 'pending'`,
 			at-temporaryKept); err != nil {
 			return nil, fmt.Errorf("forget old temporary sessions: %w", err)
@@ -84,7 +84,7 @@ func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID,
 	if realID == "" {
 		state, kind, news.Reason, news.Message = temporaryFailed, session.EventIDFailed, "error", why
 	}
-	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return o.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		result, err := tx.ExecContext(ctx,
 			`update temporary_sessions set state = $2, session_id = $3 where temporary_id = $1 and state = 'pending'`,
 			t.ID, state, realID)

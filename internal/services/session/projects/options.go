@@ -49,11 +49,6 @@ type Catalog struct{ options Options }
 // New builds a Catalog.
 func New(o Options) *Catalog { return &Catalog{options: o} }
 
-func (p *Catalog) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := p.options.Journal.Commit(ctx, unit)
-	return err
-}
-
 // Agents manages the worker sessions of projects and sessions.
 type Agents struct {
 	options Options

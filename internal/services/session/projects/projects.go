@@ -35,7 +35,7 @@ func (p *Catalog) ProjectsAt(ctx context.Context) (projects []session.Project, p
 func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	at := p.options.Now()
 	project := session.Project{ID: ids.New(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
-	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := p.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := store.UniqueName(ctx, tx, name, project.ID); err != nil {
 			return nil, journal.Refuse(err)
 		}
@@ -56,7 +56,7 @@ func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, wor
 		dismissed []string
 	)
 	at := p.options.Now()
-	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := p.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := store.ReadProject(ctx, tx, projectID)
 		if err != nil {
 			return nil, journal.Refuse(err)
@@ -103,7 +103,7 @@ func (p *Catalog) DeleteProject(ctx context.Context, projectID string) (session.
 		dismissed []string
 	)
 	at := p.options.Now()
-	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	err := p.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := store.ReadProject(ctx, tx, projectID)
 		if err != nil {
 			return nil, journal.Refuse(err)

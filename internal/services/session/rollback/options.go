@@ -40,8 +40,3 @@ type Rollbacks struct {
 
 // New builds Rollbacks.
 func New(o Options) *Rollbacks { return &Rollbacks{options: o} }
-
-func (r *Rollbacks) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := r.options.Journal.Commit(ctx, unit)
-	return err
-}

@@ -93,7 +93,7 @@ func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []r
 	for i, turn := range last {
 		ids[i] = turn.ID
 	}
-	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return r.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `insert into open_rollbacks (session_id, turns, node_id) values ($1, $2, $3)
 			on conflict (session_id) do update set turns = excluded.turns, node_id = excluded.node_id`,
 			database.EncodeText(sessionID), string(javascript.MustEncode(ids)), r.options.NodeID)
@@ -108,7 +108,7 @@ func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []r
 // stored under them, and notifies clients. An empty list means that the runtime took back none.
 func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []string) error {
 	at := r.options.Now()
-	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return r.options.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from open_rollbacks where session_id = $1`,
 			database.EncodeText(sessionID)); err != nil {
 			return nil, fmt.Errorf("end the rollback of session %s: %w", sessionID, err)

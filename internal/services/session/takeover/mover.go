@@ -116,7 +116,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 			return err
 		}
 	}
-	if err := m.opts.Owner.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	if err := m.opts.Owner.opts.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return m.store(ctx, tx, one)
 	}); err != nil {
 		return err

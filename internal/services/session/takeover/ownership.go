@@ -195,7 +195,7 @@ func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, 
 
 // CommitOwned stores a change from a session's runtime, unless another node has taken over the session.
 func (o *Ownership) CommitOwned(ctx context.Context, sess session.Session, st func(context.Context, database.Tx) error) error {
-	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return o.opts.Journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := store.IsSystemOwned(ctx, tx, sess.ID); session.Absent(err) {
 			return nil, nil
 		}
@@ -205,10 +205,4 @@ func (o *Ownership) CommitOwned(ctx context.Context, sess session.Session, st fu
 		}
 		return nil, st(ctx, tx)
 	})
-}
-
-// commit runs a unit for a caller.
-func (o *Ownership) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := o.opts.Journal.Commit(ctx, unit)
-	return err
 }
