@@ -63,7 +63,7 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	s.api = v1.New(options)
 	s.served = byPath(s.api)
 	server := httptest.NewUnstartedServer(nil)
-	limiter := conns.NewLimiter(conns.Options{})
+	limiter := conns.NewLimiter(conns.Options{AnswerTimeout: 5 * time.Second})
 	server.Listener, server.Config = limiter.Listener(server.Listener), limiter.Server(http.HandlerFunc(s.serve))
 	server.Config.RegisterOnShutdown(s.api.Close)
 	limited := server.Config.ConnContext
