@@ -156,9 +156,9 @@ func (a agentScopes) AgentScope(ctx context.Context, sessionID string) (api.Agen
 		return api.AgentScope{}, false, err
 	}
 	// After a session moved to another node, the agent here no longer belongs to it.
-	stored, err := a.sessions.Lookup(ctx, sessionID)
+	stored, err := a.sessions.Conversations.Lookup(ctx, sessionID)
 	if err == nil {
-		err = a.sessions.CheckOwner(stored)
+		err = a.sessions.Ownership.CheckOwner(stored)
 	}
 	if err != nil {
 		return api.AgentScope{}, false, err

@@ -77,7 +77,7 @@ func (l linkApprovals) Find(ctx context.Context, id string) (decidelink.Approval
 	if principal, _ := auth.PrincipalFrom(ctx); principal.Role == auth.RoleAgent {
 		return decidelink.Approval{}, decidelink.ErrGone
 	}
-	request, err := l.sessions.Request(ctx, id, runtime.RequestApproval)
+	request, err := l.sessions.Reader.Request(ctx, id, runtime.RequestApproval)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return decidelink.Approval{}, decidelink.ErrGone
 	}

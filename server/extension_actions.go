@@ -24,7 +24,7 @@ func newOwnership(sessions *manager.Service) *ownership {
 }
 
 func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
-	moved := o.sessions.Moved()
+	moved := o.sessions.Moved.Load()
 	o.mu.Lock()
 	if o.moved != moved {
 		clear(o.known)
@@ -35,14 +35,14 @@ func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
 	if known {
 		return owns, nil
 	}
-	found, err := o.sessions.Lookup(ctx, sessionID)
+	found, err := o.sessions.Conversations.Lookup(ctx, sessionID)
 	if gone(err) {
 		return true, nil // its last events are for all nodes
 	}
 	if err != nil {
 		return false, err
 	}
-	owns = o.sessions.Owns(found)
+	owns = o.sessions.Ownership.Owns(found)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.known) >= maxOwnership {

@@ -231,7 +231,7 @@ type extensionSessions struct{ sessions *manager.Service }
 
 // Describe implements extensions.Sessions.
 func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {
-	found, err := e.sessions.Lookup(ctx, id)
+	found, err := e.sessions.Conversations.Lookup(ctx, id)
 	if gone(err) {
 		return extensions.SessionInfo{}, fmt.Errorf("%w: %w", extensions.ErrSessionGone, err)
 	}
@@ -241,7 +241,7 @@ func (e extensionSessions) Describe(ctx context.Context, id string) (extensions.
 
 // RequestPending implements extensions.Sessions.
 func (e extensionSessions) RequestPending(ctx context.Context, _, requestID string) (bool, error) {
-	request, err := e.sessions.Request(ctx, requestID, runtime.RequestApproval)
+	request, err := e.sessions.Reader.Request(ctx, requestID, runtime.RequestApproval)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return false, nil
 	}
@@ -261,7 +261,7 @@ type extensionSettings struct {
 
 // SessionSettings implements extensions.Settings.
 func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[string]json.RawMessage, error) {
-	found, err := settled(ctx, e.reads, func(ctx context.Context) (session.Session, error) { return e.sessions.Lookup(ctx, id) })
+	found, err := settled(ctx, e.reads, func(ctx context.Context) (session.Session, error) { return e.sessions.Conversations.Lookup(ctx, id) })
 	return found.Controls.Settings, err
 }
 
@@ -293,13 +293,13 @@ type actionParts struct {
 
 // UpsertTranscript implements action.Transcripts.
 func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
-	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) }))
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Upserter.UpsertTranscript(ctx, id, entry) }))
 }
 
 // Approval implements action.Approvals.
 func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, error) {
 	request, err := settled(ctx, a.reads, func(ctx context.Context) (session.Request, error) {
-		return a.sessions.Request(ctx, id, runtime.RequestApproval)
+		return a.sessions.Reader.Request(ctx, id, runtime.RequestApproval)
 	})
 	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, asAction(err)
 }
@@ -321,7 +321,7 @@ func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
 // Rename implements action.Titles.
 func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) error {
 	err := done(ctx, a.reads, func(ctx context.Context) error {
-		_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
+		_, err := a.sessions.Organizer.RenameFrom(ctx, id, title, onlyFrom)
 		return err
 	})
 	if other := (*session.TitleError)(nil); errors.As(err, &other) {

@@ -59,7 +59,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 	key := uuid.NewString()
 	job, results, err := e.extensions.dispatcher.Suggest(ctx,
 		extensions.SuggestRequest{RequestKey: key, SessionID: in.SourceSessionID, ProjectID: in.ProjectID,
-			ThreadID: in.SourceSessionID, TurnID: e.sessions.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort,
+			ThreadID: in.SourceSessionID, TurnID: e.sessions.TurnFinder.ActiveTurn(in.SourceSessionID), Model: in.Model, Effort: in.Effort,
 			Draft: in.Draft})
 	if errors.Is(err, extensions.ErrNoJob) {
 		if broken(results) {

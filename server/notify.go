@@ -72,7 +72,7 @@ func (s *notifications) requestWaits(ctx context.Context, news notify.News) (boo
 	if news.Kind == notify.QuestionWaits {
 		kind = runtime.RequestToolInput
 	}
-	request, err := s.sessions.Request(ctx, news.RequestID, kind)
+	request, err := s.sessions.Reader.Request(ctx, news.RequestID, kind)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return false, nil
 	}

@@ -254,18 +254,18 @@ func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandb
 
 // session returns a call's data about its session. The levels of the session apply to these tools, too.
 func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, error) {
-	stored, err := o.sessions.Lookup(ctx, id)
+	stored, err := o.sessions.Conversations.Lookup(ctx, id)
 	if err == nil {
-		err = o.sessions.CheckOwner(stored) // the agent of a moved session no longer belongs to it
+		err = o.sessions.Ownership.CheckOwner(stored) // the agent of a moved session no longer belongs to it
 	}
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	adapter, err := o.sessions.Chosen(stored.Runtime)
+	adapter, err := o.sessions.Registry.Chosen(stored.Runtime)
 	if err != nil {
 		return mcphost.Session{}, err
 	}
-	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id), Epoch: stored.Epoch,
+	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.TurnFinder.CallingTurn(ctx, id), Epoch: stored.Epoch,
 		Policy: o.policy.Within(levels(stored.Controls)), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 

@@ -108,6 +108,6 @@ func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news not
 	if !counts || limit == nil {
 		return counts, counts, nil
 	}
-	projects, err := p.access.sessions.ProjectsOf(ctx, news.SessionID)
+	projects, err := p.access.sessions.Reader.ProjectsOf(ctx, news.SessionID)
 	return true, limit.Has(projects[news.SessionID]), err
 }

@@ -34,11 +34,11 @@ const workerTurns = 200
 // Start starts to run jobs. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503, and only
 // suggestions of other sources are stored.
 func (s *jobQueue) Start(ctx context.Context) error {
-	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
+	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions.Upserter, s.now)
 	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: jobSessions(s.sessions),
 		NodeID: s.dir.NodeID, Policies: s.policies, MaxTurns: workerTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
-	s.sessions.SetWorkers(s.workers)
+	s.sessions.Agents.SetWorkers(s.workers)
 	s.metrics.Registry.MustRegister(newBacklog(s.readBacklog))
 	if !s.cfg.Queue.Enabled {
 		return nil
@@ -118,7 +118,7 @@ func (s *jobQueue) readBacklog(ctx context.Context) (w waiting, err error) {
 	if outage := s.journal.Outage(); outage != nil {
 		return w, outage // a status request must not wait for an unavailable store
 	}
-	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.Queue != nil {
+	if w.approvals, w.asked, err = s.sessions.Reader.PendingApprovals(ctx); err == nil && s.Queue != nil {
 		w.jobs, err = s.Backlog(ctx)
 	}
 	if err == nil && s.tasks != nil {
@@ -194,5 +194,6 @@ func age(at int64) float64 {
 
 // jobSessions returns the sessions that jobs run in.
 func jobSessions(s *manager.Service) jobs.Sessions {
-	return jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
+	parts := manager.PartsOf(s)
+	return jobs.Sessions{Transcripts: s.Upserter, SessionStore: parts.Sessions, Turns: parts.Turns, Conversations: parts.Requests}
 }

@@ -141,7 +141,7 @@ func (s *runtimes) Start(ctx context.Context) error {
 			return fmt.Errorf("make the %s runtime: %w", one.name, err)
 		}
 		s.adapters = append(s.adapters, adapter)
-		s.sessions.Attach(adapter)
+		s.sessions.Registry.Attach(adapter)
 	}
 	s.register()
 	for _, adapter := range s.adapters {
@@ -198,13 +198,13 @@ func (s *runtimes) setup(name string, confined Confinement, families ...string) 
 			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
-			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
+			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Spools.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
 			StartTimeout: limits.Start, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
-			return s.sessions.LastState(ctx, name, threadID)
+			return s.sessions.Spools.LastState(ctx, name, threadID)
 		},
-		NativeToolsOff: s.sessions.NativeToolsOff,
+		NativeToolsOff: s.sessions.Registry.NativeToolsOff,
 		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
 		MaxProcesses: limits.Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
@@ -226,7 +226,7 @@ func (s *runtimes) setupWithHome(name string, confined Confinement, families ...
 			return s.sessionHome(homes, confined, name, session)
 		}
 		if s.cfg.CredentialDir == "" { // otherwise other servers may have homes there
-			setup.KnownSession = s.sessions.Keeps
+			setup.KnownSession = s.sessions.Reader.Keeps
 			setup.SessionHomes = func() ([]string, error) { return homes.Sessions(name) }
 		}
 		return setup, nil
@@ -258,7 +258,7 @@ func newCodex(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
 	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
-		Implicit: s.sessions.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.LimitsOf(codex.Name).MemoryMB) << 20})
+		Implicit: s.sessions.Registry.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.LimitsOf(codex.Name).MemoryMB) << 20})
 	return s.codex, nil
 }
 

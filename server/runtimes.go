@@ -40,7 +40,7 @@ func (s *runtimes) register() {
 		s.metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: telemetry.MetricName("sessions", "active"), Help: "Sessions of this server in which a turn runs.",
 			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
-		}, func() float64 { return float64(s.sessions.Load(adapter.Name()).Turns) }))
+		}, func() float64 { return float64(s.sessions.Slots.Load(adapter.Name()).Turns) }))
 		s.metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: telemetry.MetricName("runtime", "up"), Help: "1 while sessions of a runtime can run.",
 			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},

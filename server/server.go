@@ -263,7 +263,7 @@ func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 // traceOf returns the trace of a turn, once the sessions have started.
 func (s *core) traceOf(sessionID, turnID string) (traceID, spanID string) {
 	if sessions := s.traced.Load(); sessions != nil {
-		return sessions.TraceOf(sessionID, turnID)
+		return sessions.Tracer.TraceOf(sessionID, turnID)
 	}
 	return "", ""
 }
@@ -364,7 +364,7 @@ func (s *Server) startStream(ctx context.Context) error {
 	s.hub = stream.NewHub(s.journal, stream.Options{
 		Logger: s.log.With().Str("package", "stream").Logger(), Metrics: s.metrics.Stream.Options(s.trimmer.Joined),
 		StopTimeout: streamCloseWait, ProjectOf: func(ctx context.Context, id string) (string, error) {
-			projects, err := s.sessions.ProjectsOf(ctx, id)
+			projects, err := s.sessions.Reader.ProjectsOf(ctx, id)
 			return projects[id], err
 		},
 		Watched: s.nodes.watchedChanged(),
@@ -387,10 +387,11 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 // operations returns the parts behind the clients' operations. Without a queue its parts stay nil, and their operations
 // are refused.
 func (s *Server) operations() operations.Options {
+	of := manager.PartsOf(s.sessions)
 	parts := operations.Options{
-		Sessions: operations.Sessions{Lookups: s.sessions, Opener: s.sessions, Reader: s.sessions, Editor: s.sessions, Turns: s.sessions,
-			Threads: s.sessions, Queue: s.sessions, Requests: s.sessions, Projects: s.sessions, Usage: s.sessions},
-		Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
+			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader},
+		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },

@@ -89,7 +89,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 		},
 	}
 	if s.nodePort != nil {
-		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Owns
+		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Ownership.Owns
 	}
 	if s.rpc, err = rpc.New(options); err != nil {
 		return err

@@ -9,15 +9,17 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/environment"
+	"harness/internal/services/session/manager"
 	"harness/internal/services/tasks"
 	"harness/server/datadir"
 )
 
 // startTasks makes the task runner, which continues the tasks of an earlier server, and the task API.
 func (s *Server) startTasks(ctx context.Context) error {
+	of := manager.PartsOf(s.sessions)
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{
-		Journal: s.journal, DB: s.db, Sessions: tasks.Sessions{Finder: s.sessions, Turns: s.sessions},
+		Journal: s.journal, DB: s.db, Sessions: tasks.Sessions{Finder: of.Finding, Turns: of.Turns},
 		Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), Limits: tasks.Limits{Open: s.cfg.Limits.Tasks, PerSession: s.cfg.Limits.TasksPerSession},
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,

@@ -15,7 +15,7 @@ import (
 
 // besideATurn has sessions in which a turn starts or ends concurrently with every message.
 type besideATurn struct {
-	*manager.Service
+	manager.Turns
 	sent session.Sent
 }
 
@@ -28,10 +28,10 @@ func (b *besideATurn) Submit(context.Context, string, session.Message) (session.
 func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	sessions := &besideATurn{Service: b.Service}
+	sessions := &besideATurn{Turns: manager.PartsOf(b.Service).Turns}
 	parts := sessiontest.Parts(b.Service)
 	parts.Turns = sessions
-	b.serve(t, rpc.Options{Operations: operations.New(operations.Options{Sessions: parts, Controls: sessions, Runtimes: sessions}),
+	b.serve(t, rpc.Options{Operations: operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site}),
 		Version: "1"})
 	id := b.NewSession()
 	s := b.dial(t, "alice")

@@ -61,7 +61,7 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	t.Helper()
 	b := open(t)
 	options := rpc.Options{
-		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Service, Runtimes: b.Service}),
+		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site, Runtimes: b.Site}),
 		Version:    "1"}
 	if change != nil {
 		change(&options)

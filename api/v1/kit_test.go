@@ -52,8 +52,8 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	t.Helper()
 	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, engine)), t: t, ended: make(chan struct{}, 1000),
 		deciding: make(chan struct{}, 1000)}
-	ops := operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Service, Runtimes: s.Service})
-	s.tasks = tasks.New(tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: tasks.Sessions{Finder: s.Service, Turns: s.Service}, Operations: ops,
+	ops := operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Site, Runtimes: s.Site})
+	s.tasks = tasks.New(tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: tasks.Sessions{Finder: s.Site, Turns: s.Site}, Operations: ops,
 		Logger: zerolog.Nop(), Poll: 20 * time.Millisecond})
 	s.Start(s.tasks)
 	options := v1.Options{Tasks: s.tasks, Operations: ops, Actor: func(*http.Request) string { return "me" }}

@@ -48,7 +48,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)
 	one := adapter(s.sessions.Sink)
-	s.sessions.Attach(one)
+	s.sessions.Registry.Attach(one)
 	lifecycletest.Run(t, one)
 	waiting := queue.New(queue.Options{Journal: s.journal, DB: db, NodeID: "node", Logger: zerolog.Nop(),
 		Definitions: []queue.Definition{{
@@ -57,9 +57,10 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 				return nil, context.Cause(ctx)
 			}}}})
 	lifecycletest.Run(t, waiting)
-	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions, nil)
-	options := operations.Options{Sessions: sessiontest.Parts(s.sessions), Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,
-		Suggester: jobs.NewSuggester(suggestions, waiting, time.Second)}
+	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions.Upserter, nil)
+	options := operations.Options{Sessions: sessiontest.Parts(s.sessions), Controls: manager.PartsOf(s.sessions).Controls, Jobs: waiting,
+		Suggestions: suggestions,
+		Suggester:   jobs.NewSuggester(suggestions, waiting, time.Second)}
 	for _, change := range edit {
 		change(&options)
 	}
@@ -99,7 +100,7 @@ func (s *site) until(what string, holds func() bool) {
 func (s *site) ended(sessionID, turnID string) {
 	s.t.Helper()
 	s.until("the end of turn "+turnID, func() bool {
-		state, known, err := s.sessions.Turn(s.t.Context(), sessionID, turnID)
+		state, known, err := s.sessions.Reader.Turn(s.t.Context(), sessionID, turnID)
 		s.do(err)
 		return known && state.Status != runtime.TurnInProgress
 	})

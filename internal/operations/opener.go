@@ -10,12 +10,17 @@ import (
 	"harness/internal/services/session"
 )
 
+// NodeRules refuses what this node does not do: *session.ElsewhereError.
+type NodeRules interface {
+	// CheckNew refuses new sessions on a node that creates none.
+	CheckNew() error
+	// CheckRuns refuses operations that need an agent on a node that runs none.
+	CheckRuns() error
+}
+
 // OpenerStore has the methods of sessions that Opener needs.
 type OpenerStore interface {
-	// CheckNew returns *session.ElsewhereError on a node that creates no sessions.
-	CheckNew() error
-	// CheckRuns returns *session.ElsewhereError on a node that runs no agents.
-	CheckRuns() error
+	NodeRules
 	// CheckFolder returns the absolute path of a session's working directory: *session.FolderError.
 	CheckFolder(cwd string) (string, error)
 	Create(ctx context.Context, in session.Create) (session.Session, error)
@@ -28,6 +33,7 @@ type OpenerStore interface {
 
 // Opener opens sessions.
 type Opener struct {
+	NodeRules
 	access   *Access
 	store    OpenerStore
 	runtimes *RuntimeAdmin
@@ -43,12 +49,6 @@ func (s *Opener) Create(ctx context.Context, in session.Create) (session.Session
 	}
 	return s.store.Create(ctx, in)
 }
-
-// CheckNew refuses sessions on a node that creates none: *session.ElsewhereError.
-func (s *Opener) CheckNew() error { return s.store.CheckNew() }
-
-// CheckRuns refuses operations that need an agent on a node that runs none: *session.ElsewhereError.
-func (s *Opener) CheckRuns() error { return s.store.CheckRuns() }
 
 // prepare checks a request for a new session and sets its runtime.
 func (s *Opener) prepare(ctx context.Context, in session.Create) (session.Create, error) {

@@ -312,7 +312,7 @@ func driveConversation(s *site, id string) {
 	t, ctx := s.t, s.t.Context()
 	idle := func() {
 		t.Helper()
-		s.until("that nothing runs", func() bool { return s.sessions.ActiveTurn(id) == "" })
+		s.until("that nothing runs", func() bool { return s.sessions.TurnFinder.ActiveTurn(id) == "" })
 	}
 	var invalid *operations.InvalidError
 	text := "x"

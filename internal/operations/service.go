@@ -76,7 +76,7 @@ func New(o Options) *Service {
 	pictures := Pictures{o.Uploads}
 	return &Service{
 		Access:        access,
-		Opener:        &Opener{access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
+		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
 		Reader:        &Reader{access: access, store: o.Sessions.Reader},
 		Editor:        &Editor{access: access, store: o.Sessions.Editor},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures},

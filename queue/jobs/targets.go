@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// Transcripts upserts entries of sessions that other packages own, within a job's transaction. *manager.Service
+// Transcripts upserts entries of sessions that other packages own, within a job's transaction. *manager.Upserter
 // implements it.
 type Transcripts interface {
 	// UpsertTranscriptIn stores and announces an entry. It does nothing if the session is deleted or the entry is

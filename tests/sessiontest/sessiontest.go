@@ -17,7 +17,17 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/session/outbox"
+	"harness/internal/services/session/pending"
+	"harness/internal/services/session/projects"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/takeover"
+	"harness/internal/services/session/workspace"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/lifecycletest"
@@ -27,9 +37,36 @@ import (
 // patience limits every wait; only a bug exhausts it.
 const patience = time.Minute
 
+// flat has the methods of all parts of a session service.
+type flat struct {
+	*registry.Registry
+	*reading.Reader
+	*outbox.Outbox
+	*takeover.Ownership
+	*takeover.Mover
+	*projects.Catalog
+	*projects.Agents
+	*pending.Opener
+	*controledit.Editor
+	*rollback.Rollbacks
+	*background.Monitor
+	*workspace.Checker
+	*manager.Upserter
+	*manager.Deleter
+	*manager.Conversations
+	*manager.Organizer
+	*manager.Slots
+	*manager.FolderKeeper
+	*manager.Stopper
+	*manager.TurnFinder
+	*manager.Tracer
+	*manager.Spools
+}
+
 // Site is a session service with the scripted agent as its only runtime.
 type Site struct {
 	*manager.Service
+	flat
 	DB      *database.DB
 	Journal *journal.Journal
 	Agent   scripted.Site
@@ -60,6 +97,11 @@ func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site 
 		edit(&sessions)
 	}
 	s.Service = manager.New(sessions)
+	s.flat = flat{s.Service.Registry, s.Service.Reader, s.Service.Outbox, s.Service.Ownership, s.Service.Mover,
+		s.Service.Catalog, s.Service.Agents, s.Service.Opener, s.Service.Editor, s.Service.Rollbacks,
+		s.Service.Monitor, s.Service.Checker, s.Service.Upserter, s.Service.Deleter, s.Service.Conversations,
+		s.Service.Organizer, s.Service.Slots, s.Service.FolderKeeper, s.Service.Stopper, s.Service.TurnFinder,
+		s.Service.Tracer, s.Service.Spools}
 	options := s.Agent.Options(t)
 	options.Sink, options.Resume = s.Sink(scripted.Name), s.Resumption
 	s.Runtime = scripted.New(options)
@@ -152,6 +194,7 @@ func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 
 // Parts returns the parts of a session service that operations need.
 func Parts(s *manager.Service) operations.Sessions {
-	return operations.Sessions{Lookups: s, Opener: s, Reader: s, Editor: s, Turns: s, Threads: s, Queue: s, Requests: s,
-		Projects: s, Usage: s}
+	of := manager.PartsOf(s)
+	return operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
+		Threads: of.Sessions, Queue: s.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.Reader}
 }

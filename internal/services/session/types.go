@@ -251,7 +251,7 @@ type Message struct {
 	// fails, the message is not sent. Nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key identifies a request that may be repeated, "" otherwise. The sender first looks up the result by this key
-	// (manager.Service.TurnForKey).
+	// (outbox.Outbox.TurnForKey).
 	Key string `json:"-"`
 	// Names are the Images under the client's names for them, which the queue stores; nil if they are the same.
 	Names []string `json:"-"`

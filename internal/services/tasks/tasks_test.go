@@ -51,8 +51,8 @@ func each(t *testing.T, test func(t *testing.T, s *site), edits ...func(*tasks.O
 }
 
 func (s *site) service(edits ...func(*tasks.Options)) *tasks.Service {
-	options := tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: tasks.Sessions{Finder: s.Service, Turns: s.Service}, Logger: zerolog.Nop(),
-		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Service, Runtimes: s.Service}),
+	options := tasks.Options{Journal: s.Journal, DB: s.DB, Sessions: tasks.Sessions{Finder: s.Site, Turns: s.Site}, Logger: zerolog.Nop(),
+		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Site, Runtimes: s.Site}),
 		Poll:       20 * time.Millisecond}
 	for _, edit := range edits {
 		edit(&options)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"harness/internal/lib/wake"
 	"harness/internal/services/session"
 )
 
@@ -23,7 +24,7 @@ type busy struct {
 	// slots counts slots held by messages whose turn the runtime has not named yet. waiting lists the messages without
 	// a slot, in order.
 	slots   int
-	waiting []chan struct{}
+	waiting []wake.Signal
 }
 
 // NewLimits returns Limits; of returns the limits of each runtime.
@@ -87,7 +88,7 @@ func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error
 // AwaitSlot waits until a runtime may run one more turn. The caller releases the slot once the turn is in the index,
 // or if no turn starts.
 func (l *Limits) AwaitSlot(ctx context.Context, runtimeName string) (release func(), err error) {
-	granted := make(chan struct{}, 1)
+	granted := wake.New()
 	l.mu.Lock()
 	b := l.busy(runtimeName)
 	b.waiting = append(b.waiting, granted)
@@ -137,7 +138,7 @@ func (l *Limits) turn(runtimeName string, by int) {
 func (b *busy) grant() {
 	for len(b.waiting) > 0 && (b.limits.Turns == 0 || b.turns+b.slots < b.limits.Turns) {
 		b.slots++
-		b.waiting[0] <- struct{}{}
+		b.waiting[0].Set()
 		b.waiting = b.waiting[1:]
 	}
 }

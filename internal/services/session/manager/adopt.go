@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
@@ -65,10 +66,6 @@ func (a *adoption) note(add func(*todo)) {
 	a.mu.Lock()
 	add(&a.todo)
 	a.mu.Unlock()
-	a.signal()
-}
-
-func (a *adoption) signal() {
 	a.wake.Set()
 }
 
@@ -80,51 +77,45 @@ func (a *adoption) take() todo {
 	return taken
 }
 
-// adoptLoop works through the list until ctx ends. It retries failures when the runtime next starts.
-func (s *Service) adoptLoop(ctx context.Context) {
-	for {
-		select {
-		case <-s.adoption.wake:
-		case <-ctx.Done():
-			return
-		}
-		todo := s.adoption.take()
-		for id := range todo.again {
-			if err := s.refresh(ctx, id); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Str("session", id).
-					Msg("session could not be read again; its next event may show an old title or project")
-			}
-		}
-		if todo.room {
-			s.slots.makeRoom(ctx)
-		}
-		for threadID, name := range todo.threads {
-			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Debug().Err(err).Str("session", threadID).
-					Msg("conversation could not be read from its runtime; keeping the bare row")
-			}
-		}
-		for id, name := range todo.describe {
-			if err := s.importer.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Debug().Err(err).Str("session", id).
-					Msg("the runtime's description of a session could not be read; keeping the old one")
-			}
-		}
-		for name := range todo.runtimes {
-			if err := s.adoptAll(ctx, name); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Str("runtime", name).
-					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
-			}
-			s.importer.imports.wantAll()
-			if err := s.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Str("runtime", name).
-					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
-			}
-			if err := s.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")
-			}
+// adoptNoted works through the list once. It retries failures when the runtime next starts.
+func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
+	todo := s.adoption.take()
+	for id := range todo.again {
+		if err := s.refresh(ctx, id); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Str("session", id).
+				Msg("session could not be read again; its next event may show an old title or project")
 		}
 	}
+	if todo.room {
+		s.Slots.makeRoom(ctx)
+	}
+	for threadID, name := range todo.threads {
+		if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Debug().Err(err).Str("session", threadID).
+				Msg("conversation could not be read from its runtime; keeping the bare row")
+		}
+	}
+	for id, name := range todo.describe {
+		if err := s.importer.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Debug().Err(err).Str("session", id).
+				Msg("the runtime's description of a session could not be read; keeping the old one")
+		}
+	}
+	for name := range todo.runtimes {
+		if err := s.adoptAll(ctx, name); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Str("runtime", name).
+				Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
+		}
+		s.importer.imports.wantAll()
+		if err := s.Rollbacks.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Str("runtime", name).
+				Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
+		}
+		if err := s.Agents.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")
+		}
+	}
+	return 0
 }
 
 // adoptOne asks the runtime about a conversation known only by its id.
@@ -136,7 +127,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
-	adapter, err := s.Adapter(runtimeName)
+	adapter, err := s.Registry.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}
@@ -157,7 +148,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 }
 
 func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
-	adapter, err := s.Adapter(runtimeName)
+	adapter, err := s.Registry.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,14 @@ package manager
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -109,25 +112,20 @@ func (u *upsert) reach(room int) int {
 }
 
 // bulkLoop stores upserts of several entries until ctx ends; it then refuses the queued ones.
-func (s *upserter) bulkLoop(ctx context.Context) {
+func (s *Upserter) bulkLoop(ctx context.Context) {
 	s.bulk.mu.Lock()
 	s.bulk.stopped = false
 	s.bulk.mu.Unlock()
-	for {
-		if s.storeNext(ctx) {
-			continue
+	s.bulk.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
+		for s.storeNext(ctx) {
 		}
-		select {
-		case <-s.bulk.wake:
-		case <-ctx.Done():
-			s.refuseBulks()
-			return
-		}
-	}
+		return 0
+	})
+	s.refuseBulks()
 }
 
 // storeNext stores the next unit; it returns false if there was nothing to do.
-func (s *upserter) storeNext(ctx context.Context) bool {
+func (s *Upserter) storeNext(ctx context.Context) bool {
 	parts, left := s.bulk.next()
 	for _, u := range left {
 		s.finishBulk(u, u.ctx.Err())
@@ -138,7 +136,7 @@ func (s *upserter) storeNext(ctx context.Context) bool {
 	return len(parts)+len(left) > 0
 }
 
-func (s *upserter) refuseBulks() {
+func (s *Upserter) refuseBulks() {
 	s.bulk.mu.Lock()
 	waiting := s.bulk.waiting
 	s.bulk.waiting, s.bulk.stopped = nil, true
@@ -150,7 +148,7 @@ func (s *upserter) refuseBulks() {
 
 // completeBulks stores the rest of the requests that a kill of this node interrupted. It runs before the loop, and
 // before the node serves clients.
-func (s *upserter) completeBulks(ctx context.Context) error {
+func (s *Upserter) completeBulks(ctx context.Context) error {
 	interrupted, err := s.readBulks(ctx)
 	if err != nil {
 		return err
@@ -170,14 +168,14 @@ func (s *upserter) completeBulks(ctx context.Context) error {
 	return nil
 }
 
-func (s *upserter) finishBulk(u *upsert, err error) {
+func (s *Upserter) finishBulk(u *upsert, err error) {
 	s.upserts.many.Release(u.weight)
 	u.result <- err
 }
 
 // storeParts stores the parts of one unit together; if that fails, it stores each alone. The rest of an upsert is next
 // in the queue.
-func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
+func (s *Upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertParts(ctx, tx, parts)
 	})
@@ -204,7 +202,7 @@ func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	}
 }
 
-func (s *upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upsertPart) ([]journal.Event, error) {
+func (s *Upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upsertPart) ([]journal.Event, error) {
 	views := make([]*upsert, len(parts))
 	for i, p := range parts {
 		views[i] = p.upsert
@@ -236,4 +234,62 @@ func (s *upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upse
 		}
 	}
 	return events, missing
+}
+
+// bulkOrigin is the common part of one request's events.
+type bulkOrigin struct {
+	Time    int64  `json:"time"` // ms
+	Actor   string `json:"actor"`
+	TraceID string `json:"traceId"`
+	SpanID  string `json:"spanId"`
+}
+
+func (s *Upserter) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
+	id = ids.New()
+	first := u.events[0]
+	entries := append(make([]byte, 0, u.bytes), '[')
+	for i := range u.entries {
+		if i > 0 {
+			entries = append(entries, ',')
+		}
+		entries = u.entries[i].AppendJSON(entries)
+	}
+	_, err = tx.ExecContext(ctx,
+		`insert into bulk_upserts (id, node_id, session_id, origin, entries, stored) values ($1, $2, $3, $4, $5, $6)`,
+		id, s.nodeID, database.EncodeText(u.sessionID),
+		database.EncodeText(string(encode(bulkOrigin{first.Time, first.Actor, first.TraceID, first.SpanID}))),
+		string(append(entries, ']')), stored)
+	return id, err
+}
+
+func advanceBulk(ctx context.Context, tx database.Tx, id string, stored int) error {
+	_, err := tx.ExecContext(ctx, `update bulk_upserts set stored = $2 where id = $1`, id, stored)
+	return err
+}
+
+func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `delete from bulk_upserts where id = $1`, id)
+	return err
+}
+
+// readBulks reads this node's requests that are only partly stored.
+func (s *Upserter) readBulks(ctx context.Context) ([]*upsert, error) {
+	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
+		u := &upsert{ctx: ctx, result: make(chan error, 1)}
+		var common, entries string
+		if err := row.Scan(&u.row, &u.sessionID, &common, &entries, &u.stored); err != nil {
+			return nil, err
+		}
+		u.sessionID = database.DecodeText(u.sessionID)
+		var origin bulkOrigin
+		if err := errors.Join(json.Unmarshal([]byte(database.DecodeText(common)), &origin),
+			json.Unmarshal([]byte(entries), &u.entries)); err != nil {
+			return nil, fmt.Errorf("upsert %s: %w", u.row, err)
+		}
+		u.encode(origin.Time)
+		for i := range u.events {
+			u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = origin.Actor, origin.TraceID, origin.SpanID
+		}
+		return u, nil
+	}, `select id, session_id, origin, entries, stored from bulk_upserts where node_id = $1 order by id`, s.nodeID)
 }

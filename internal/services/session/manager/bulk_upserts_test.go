@@ -20,7 +20,7 @@ func (k *kit) busy(sessionID string) (result chan error) {
 	k.t.Helper()
 	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("first", 2), result: make(chan error, 1)}
 	u.encode(1)
-	if !k.upserter.bulk.add(u) {
+	if !k.Service.Upserter.bulk.add(u) {
 		k.t.Fatal("the lane is closed")
 	}
 	k.eventually("the lane is busy", func() bool { return k.waiting() == 0 })
@@ -29,9 +29,9 @@ func (k *kit) busy(sessionID string) (result chan error) {
 
 // waiting returns the number of entries that wait in the bulk queue.
 func (k *kit) waiting() (entries int) {
-	k.upserter.bulk.mu.Lock()
-	defer k.upserter.bulk.mu.Unlock()
-	for _, u := range k.upserter.bulk.waiting {
+	k.Service.Upserter.bulk.mu.Lock()
+	defer k.Service.Upserter.bulk.mu.Unlock()
+	for _, u := range k.Service.Upserter.bulk.waiting {
 		entries += len(u.entries) - u.stored
 	}
 	return entries
@@ -49,10 +49,10 @@ func numbered(prefix string, n int) []transcript.Entry {
 // noneAdmitted checks that all bulk upserts have left the queue, and that none needs completion.
 func (k *kit) noneAdmitted() {
 	k.t.Helper()
-	if !k.upserter.upserts.many.TryAcquire(maxManyEntries) {
+	if !k.Service.Upserter.upserts.many.TryAcquire(maxManyEntries) {
 		k.t.Error("an upsert that is over holds its place")
 	}
-	k.upserter.upserts.many.Release(maxManyEntries)
+	k.Service.Upserter.upserts.many.Release(maxManyEntries)
 	var rows int
 	if err := k.db.Read().QueryRowContext(k.t.Context(), `select count(*) from bulk_upserts`).Scan(&rows); err != nil ||
 		rows != 0 {
@@ -190,7 +190,7 @@ func (k *kit) cutShort(sessionID string) {
 	}
 	p := []upsertPart{u.part(u.reach(maxBulk))}
 	k.do(k.journal.Do(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return k.upserter.upsertParts(ctx, tx, p)
+		return k.Service.Upserter.upsertParts(ctx, tx, p)
 	}))
 }
 

@@ -8,7 +8,7 @@ import (
 // stored and those that waited.
 func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 	t.Parallel()
-	service := &upserter{}
+	service := &Upserter{}
 	q := &service.upserts
 	join := func() *upsertBatch {
 		batch, _ := q.join(service, &upsert{}, false)
@@ -61,8 +61,8 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 func TestAFullUnitIsWhole(t *testing.T) {
 	t.Parallel()
 	q := &upserts{company: 10 * maxGathered}
-	first, _ := q.join(&upserter{}, &upsert{bytes: maxGatheredBytes}, false)
-	next, opened := q.join(&upserter{}, &upsert{bytes: 1}, false)
+	first, _ := q.join(&Upserter{}, &upsert{bytes: maxGatheredBytes}, false)
+	next, opened := q.join(&Upserter{}, &upsert{bytes: 1}, false)
 	if !opened || next == first {
 		t.Fatal("a full unit takes more")
 	}
@@ -76,7 +76,7 @@ func TestAFullUnitIsWhole(t *testing.T) {
 // Where units overlap, half of the company is enough; so is the part of it that is not being written to the disk.
 func TestUnitsThatOverlapShareTheCompany(t *testing.T) {
 	t.Parallel()
-	service := &upserter{}
+	service := &Upserter{}
 	q := &service.upserts
 	q.company = 5
 	// unit returns a unit of n upserts that is not complete with fewer.

@@ -23,15 +23,15 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before any call to the runtime
 	}
-	if err := s.CheckLease(); err != nil {
+	if err := s.Ownership.CheckLease(); err != nil {
 		return session.Session{}, err
 	}
 	if !in.SystemOwned {
-		if err := s.CheckNew(); err != nil {
+		if err := s.Ownership.CheckNew(); err != nil {
 			return session.Session{}, err
 		}
 	}
-	adapter, err := s.Chosen(in.Runtime)
+	adapter, err := s.Registry.Chosen(in.Runtime)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -86,11 +86,11 @@ func (s *Service) check(ctx context.Context, c *creation) (err error) {
 			return err
 		}
 	}
-	defaults, err := s.DefaultControls(ctx, s.db.Read())
+	defaults, err := s.Reader.DefaultControls(ctx, s.db.Read())
 	if err != nil {
 		return err
 	}
-	if err := c.chooseControls(s.DefaultsFor(c.adapter.Name(), defaults)); err != nil {
+	if err := c.chooseControls(s.Registry.DefaultsFor(c.adapter.Name(), defaults)); err != nil {
 		return settled(s.Registry, c.in, err)
 	}
 	if len(c.in.DynamicTools) > 0 && !runtime.CapabilitiesOf(c.adapter).DynamicTools {
@@ -99,13 +99,13 @@ func (s *Service) check(ctx context.Context, c *creation) (err error) {
 	if c.implicit, err = registry.ChosenSources(c.adapter, c.in.ImplicitSources); err != nil {
 		return err
 	}
-	if c.nativeTools, err = s.ChosenNativeTools(c.adapter, c.in.NativeTools); err != nil {
+	if c.nativeTools, err = s.Registry.ChosenNativeTools(c.adapter, c.in.NativeTools); err != nil {
 		return err
 	}
 	if c.nativeTools == runtime.NativeToolsOff {
 		c.controls.NativeTools = c.nativeTools
 	}
-	c.cwd, err = s.CheckFolder(c.in.Cwd)
+	c.cwd, err = s.Checker.CheckFolder(c.in.Cwd)
 	return err
 }
 
@@ -190,7 +190,7 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 		}
 		events := []journal.Event{sessionCreated(sess)}
 		if c.in.ProjectID != "" {
-			assigned, err := s.organizer.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
+			assigned, err := s.Organizer.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
 			if err != nil {
 				return nil, err
 			}

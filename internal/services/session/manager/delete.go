@@ -23,15 +23,15 @@ import (
 	"harness/transcript"
 )
 
-// deleter permanently deletes sessions.
-type deleter struct {
+// Deleter permanently deletes sessions.
+type Deleter struct {
 	journal    *journal.Journal
 	locks      *keylock.Locks
 	index      *live.Index
 	reader     *reading.Reader
 	runtimes   *registry.Registry
 	agents     *projects.Agents
-	stopper    *stopper
+	stopper    *Stopper
 	deletions  *deletionSender
 	engine     database.Engine
 	ended      *takeover.EndedTurns // of folders
@@ -46,12 +46,12 @@ type deleter struct {
 // Delete permanently deletes a session. It interrupts the running turn, makes the runtime delete the conversation, and
 // deletes the rows. A tombstone stays: the session is still "deleted" after a restart, and no late signal restores it.
 // If the runtime does not answer in time, sendDeletions notifies it later; DeletedFileCount is then 0.
-func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
+func (s *Deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
 // DeleteBy is Delete with a deadline for runtime calls, so that several deletions share one deadline.
-func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
+func (s *Deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Deleted{}, err // before any call to the runtime
 	}
@@ -93,7 +93,7 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 
 // deleteThread makes the runtime end the running turn and delete the conversation. notified is false if the runtime
 // did not answer in time.
-func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, notified bool, err error) {
+func (s *Deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, notified bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	adapter, err := s.runtimes.Adapter(session.Runtime)
@@ -125,7 +125,7 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 // markGone replaces a session's rows with its tombstone and returns the sessions of its workers, which are no longer
 // needed. If notified is false, the same transaction records that the runtime must still delete the conversation. Once
 // the unit is queued, signals of the session count as signals of a purged session.
-func (s *deleter) markGone(ctx context.Context, sess session.Session, notified bool) (dismissed []string, err error) {
+func (s *Deleter) markGone(ctx context.Context, sess session.Session, notified bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may still run after this call returns
 	err = s.inOrder(ctx, func() journal.Unit {
@@ -175,7 +175,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, notified b
 	if !notified {
 		s.deletions.wake.Set()
 	}
-	s.ended.Signal() // the session may have a stored folder
+	s.ended.Wake.Set() // the session may have a stored folder
 	return *workers.Load(), nil
 }
 

@@ -35,12 +35,7 @@ func newDelivery() *delivery {
 	return &delivery{held: map[string]holder{}, wake: wake.New()}
 }
 
-// want wakes deliverLoop.
-func (d *delivery) want() {
-	d.wake.Set()
-}
-
-// wantAgain is want for all decisions, including those that runtimes have refused.
+// wantAgain wakes deliverLoop for all decisions, including those that runtimes have refused.
 func (d *delivery) wantAgain() {
 	d.mu.Lock()
 	for id, by := range d.held {
@@ -49,7 +44,7 @@ func (d *delivery) wantAgain() {
 		}
 	}
 	d.mu.Unlock()
-	d.want()
+	d.wake.Set()
 }
 
 // take makes the caller the deliverer of a decision; it returns false if another caller already is.
@@ -85,29 +80,20 @@ func (d *delivery) release(requestID string) {
 // deliverLoop delivers decisions to this node's runtimes until ctx ends. It delivers those made on other nodes, and
 // those stored while no server could deliver them.
 func (s *Service) deliverLoop(ctx context.Context) {
-	var (
-		again   <-chan time.Time
-		answers sync.WaitGroup
-	)
+	var answers sync.WaitGroup
 	defer answers.Wait()
-	for {
-		select {
-		case <-s.delivery.wake:
-		case <-again:
-		case <-ctx.Done():
-			return
-		}
-		again = nil
+	s.delivery.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		if err := s.deliverAll(ctx, &answers); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("decisions to deliver could not be read; trying again")
-			again = time.After(deliverAgain)
+			return deliverAgain
 		}
-	}
+		return 0
+	})
 }
 
 // deliverAll does not wait for the runtimes' responses, which may take long.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
-	if err := s.CheckLease(); err != nil {
+	if err := s.Ownership.CheckLease(); err != nil {
 		return err
 	}
 	waiting, err := store.UndeliveredRequests(ctx, s.db.Read(), s.opts.NodeID)
@@ -146,7 +132,7 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 // once, so the next server may repeat it after a crash. The decision stays valid if delivery fails: a dead process
 // ends its turn, and the event for that notifies clients.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
-	adapter, err := s.Adapter(request.Runtime)
+	adapter, err := s.Registry.Adapter(request.Runtime)
 	if err == nil {
 		request, err = request.WithParams(ctx, s.db.Read())
 	}

@@ -172,20 +172,7 @@ func (s *Service) endTexts(a arrival) {
 
 // textLoop stores texts that are due if no other signal has done so.
 func (s *Service) textLoop(ctx context.Context) {
-	timer := time.NewTimer(textWait)
-	defer timer.Stop()
-	timer.Stop()
-	for {
-		select {
-		case <-s.texts.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-		if wait := s.flushDue(); wait > 0 {
-			timer.Reset(wait)
-		}
-	}
+	s.texts.wake.Loop(ctx, func(context.Context) time.Duration { return s.flushDue() })
 }
 
 // flushDue queues the texts that are due, and returns the time until the next ones are due, 0 for none.

@@ -23,7 +23,7 @@ import (
 
 // recordDropped stores the steered messages that a runtime dropped with its turn, as canceled entries at the turn's
 // end. It runs before the turn is closed, because closing deletes the turn's input.
-func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
+func recordDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	if turn.Status != runtime.TurnInterrupted {
 		return nil, nil // queued messages have continued
 	}
@@ -35,20 +35,20 @@ func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.
 	if len(given) < 2 {
 		return nil, nil // only the message that started it
 	}
-	return s.storeDropped(ctx, tx, turn, given[1:])
+	return storeDropped(ctx, tx, turn, given[1:])
 }
 
 // recordDroppedLate is recordDropped for a message whose turn was stopped before the message's acceptance was stored.
-func (s *Service) recordDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
+func recordDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
 	[]journal.Event, error) {
 	turn, known, err := store.ReadTurn(ctx, tx, sessionID, turnID)
 	if err != nil || !known || turn.Status != runtime.TurnInterrupted {
 		return nil, err
 	}
-	return s.storeDropped(ctx, tx, turn, []string{message.StoredInput()})
+	return storeDropped(ctx, tx, turn, []string{message.StoredInput()})
 }
 
-func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.Turn, given []string) ([]journal.Event, error) {
+func storeDropped(ctx context.Context, tx database.Tx, turn store.Turn, given []string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
 		return nil, nil
@@ -56,7 +56,8 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.entries.ListTurn(ctx, tx, turn.SessionID, turn.TurnID)
+	var stored transcript.Store
+	entries, err := stored.ListTurn(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 			continue
 		}
 		at := turn.CompletedAt
-		entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, transcript.Entry{
+		entry, changed, err := stored.UpsertItem(ctx, tx, turn.SessionID, transcript.Entry{
 			MessageID: fmt.Sprintf("dropped-%s-%d", turn.TurnID, len(entries)), TurnID: turn.TurnID, Role: "user",
 			Type: wire.ItemUserMessage, Content: content, Status: transcript.Canceled, StartedAt: &at, CompletedAt: &at})
 		if err != nil {

@@ -22,7 +22,7 @@ const (
 
 // endWork ends everything that runs in a session before its deletion or archiving: its turn, its background work and
 // its dedicated process. It only logs failures, which do not stop the deletion.
-func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+func (s *Stopper) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	s.options.LoadView(session.Runtime, session.ID)
 	s.silence.begin(session.ID, s.options.Now()+quietFor)
 	s.interruptFirst(ctx, adapter, session)
@@ -43,7 +43,7 @@ func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session 
 
 // endProcesses ends the process of a session, or only its background work if the process serves other sessions. With
 // closes, the runtime also unloads the conversation: otherwise the ended work could start a turn.
-func (s *stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
+func (s *Stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
@@ -64,7 +64,7 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 
 // interruptFirst ends the running turn, if any, and waits briefly for its end. A failure does not stop the deletion or
 // archiving.
-func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+func (s *Stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	active := s.options.Index.ActiveTurn(session.ID)
 	if active == "" {
 		return
@@ -88,7 +88,7 @@ func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 }
 
 // holdQueued marks the queued messages of a session as held, with a reason.
-func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
+func (s *Stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
 	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
 	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
@@ -87,7 +88,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := errors.Join(s.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
+			if err := errors.Join(s.Ownership.AdoptNodes(ctx, tx), s.Spools.forget(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)
@@ -143,7 +144,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.EndBackgroundOf(ctx, tx, node, dead, at)
+	gone, err := s.Monitor.EndBackgroundOf(ctx, tx, node, dead, at)
 	return append(append(events, left...), gone...), err
 }
 
@@ -175,9 +176,9 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.recordDropped(ctx, tx, turn)
+	dropped, err := recordDropped(ctx, tx, turn)
 	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn),
-		s.settleInput(ctx, tx, turn)); err != nil {
+		settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta, runtimeName := stream.Meta{Purged: true}, ""
@@ -247,4 +248,19 @@ func runtimeEvent(kind, name string, signal runtime.Signal, at int64) journal.Ev
 		Serves     string        `json:"serves,omitempty"`
 		Exit       *runtime.Exit `json:"exit,omitempty"`
 	}{name, signal.Generation, signal.Serves, signal.Exit})}
+}
+
+// backgroundUnit stores a report of a session's background work that its runtime sent unprompted. Service.order is
+// held.
+func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
+	a := s.prepareSignal(runtimeName, signal)
+	s.background.Said(signal.ThreadID, len(change.Tasks) > 0)
+	news := background.Report{SessionID: signal.ThreadID, Generation: signal.Generation, Tasks: change.Tasks, At: a.receivedAt}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		mine, err := s.Ownership.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
+		if err != nil || !mine || a.thread.Deleted {
+			return nil, err
+		}
+		return s.Monitor.StoreBackground(ctx, tx, news)
+	}
 }

@@ -94,7 +94,7 @@ func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 		done = make(chan struct{})
 		i.done[sessionID] = done
 		i.first = append(i.first, sessionID)
-		i.signal()
+		i.wake.Set()
 	}
 	return done
 }
@@ -105,10 +105,6 @@ func (i *imports) wantAll() {
 	defer i.mu.Unlock()
 	i.scanning, i.before, i.unread = true, "", false
 	i.searches++
-	i.signal()
-}
-
-func (i *imports) signal() {
 	i.wake.Set()
 }
 

@@ -40,9 +40,9 @@ func (k *kit) relist() {
 // without a request.
 func TestListedHistoriesAreImportedUnasked(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.importer.imports.mu.Lock()
-		k.importer.imports.pause = time.Millisecond
-		k.importer.imports.mu.Unlock()
+		k.Service.importer.imports.mu.Lock()
+		k.Service.importer.imports.pause = time.Millisecond
+		k.Service.importer.imports.mu.Unlock()
 		k.fake.mu.Lock()
 		k.fake.historyErr = errors.New("not now")
 		k.fake.mu.Unlock()
@@ -96,7 +96,7 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 // report what is missing.
 func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.importer.imports.patience = 10 * time.Millisecond
+		k.Service.importer.imports.patience = 10 * time.Millisecond
 		old := k.theirs()
 		_, err := k.Lookup(t.Context(), old.ID)
 		k.do(err)
@@ -131,7 +131,7 @@ func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 // While a runtime is down, reads show its conversations as stored, immediately.
 func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.importer.imports.patience = patience
+		k.Service.importer.imports.patience = patience
 		old := k.theirs()
 		k.fake.mu.Lock()
 		k.fake.historyErr = errors.New("not now")

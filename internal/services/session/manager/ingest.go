@@ -88,7 +88,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.SignalExited:
 		return s.runtimeExited(runtimeName, signal)
 	case runtime.SignalUnanswered:
-		return s.unanswered(runtimeName, signal)
+		return s.Upserter.unanswered(runtimeName, signal)
 	}
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
 		return s.workerOpener.workerOpened(runtimeName, signal.ThreadID)
@@ -100,9 +100,9 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.TextDelta:
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
-		s.WantBackground(signal)
+		s.Monitor.WantBackground(signal)
 		a = s.prepareSignal(runtimeName, signal)
-		s.stopper.watchSilence(signal) // after the index has the turn, which a stop needs
+		s.Stopper.watchSilence(signal) // after the index has the turn, which a stop needs
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
@@ -141,7 +141,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 		var own []journal.Event
 		for _, event := range events {
 			known, _ := s.index.Peek(event.SessionID)
-			mine, err := s.Mine(ctx, tx, event.SessionID, known.Epoch)
+			mine, err := s.Ownership.Mine(ctx, tx, event.SessionID, known.Epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -273,7 +273,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 	}
 	t := live.Session{Runtime: stored.Runtime, Native: stored.RuntimeSessionID, Stored: true, SystemOwned: stored.SystemOwned,
 		Title: stored.Title, ProjectID: stored.ProjectID, Epoch: stored.Epoch}
-	if !s.Owns(stored.Session) {
+	if !s.Ownership.Owns(stored.Session) {
 		if stored.Epoch > 0 {
 			t.Epoch = live.NotOwned
 		}
@@ -306,7 +306,7 @@ func (a arrival) event() journal.Event {
 // apply runs inside the journal's transaction: it stores a signal's state changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
-	if mine, err := s.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
+	if mine, err := s.Ownership.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
 		return nil, err
 	}
 	meta := a.meta
@@ -412,9 +412,9 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.recordDropped(ctx, tx, turn)
+	dropped, err := recordDropped(ctx, tx, turn)
 	events = append(events, dropped...)
-	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), settleInput(ctx, tx, turn),
 		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))
 	if err != nil {
 		return nil, err

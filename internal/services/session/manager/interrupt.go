@@ -22,13 +22,13 @@ const (
 )
 
 // Interrupt is StopTurn that also ends the turn's background work, and returns the turn's id.
-func (s *stopper) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
+func (s *Stopper) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
 	return stopped.TurnID, err
 }
 
 // toInterrupt finds the running turn of a session, and the runtime that can end it. Errors are those of Interrupt.
-func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
+func (s *Stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
 	active string, err error) {
 	row, err := store.ReadSession(ctx, s.options.DB.Read(), sessionID)
 	if errors.Is(err, session.ErrNotFound) {
@@ -54,7 +54,7 @@ func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 
 // holdBriefly locks a session, so that messages to it wait. A caller that holds the lock for longer is waiting for the
 // runtime, and must not prevent the stop. held reports whether holdBriefly took the lock.
-func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
+func (s *Stopper) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	release, err := s.options.Locks.Acquire(ctx, sessionID)
@@ -66,7 +66,7 @@ func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release fu
 
 // stopTurn ends a turn and returns after its end. It returns ErrNoActiveTurn if the turn ended by itself, or
 // *NotStoppedError.
-func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
+func (s *Stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
 	idle := s.options.Index.WhenIdle(sess.ID)
 	if s.options.Index.ActiveTurn(sess.ID) != turnID {
 		return s.stoppedAlready(ctx, sess.ID, turnID)
@@ -93,7 +93,7 @@ func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 }
 
 // stoppedAlready reports whether another request stopped an ended turn just before.
-func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
+func (s *Stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
 	if err := s.options.Journal.Do(ctx, nothing); err != nil { // store its end first
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) 
 
 // askToEnd asks a runtime to end a turn, until ctx ends or the turn has ended. A runtime may not know a turn yet that
 // it has just accepted. askToEnd repeats the request while the turn runs here.
-func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
+func (s *Stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -142,7 +142,7 @@ func isOver(idle <-chan struct{}) bool {
 }
 
 // endTurnsProcess ends the process of a turn that does not end otherwise, unless it serves other running sessions.
-func (s *stopper) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
+func (s *Stopper) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
 	left := &session.NotStoppedError{SessionID: sess.ID, TurnID: turnID, Runtime: sess.Runtime, Cause: failure}
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
 		left.Others = max(s.options.Index.Limits.Load(sess.Runtime).Turns-1, 0)

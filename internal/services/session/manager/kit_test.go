@@ -16,8 +16,17 @@ import (
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/controledit"
+	"harness/internal/services/session/outbox"
+	"harness/internal/services/session/pending"
+	"harness/internal/services/session/projects"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rollback"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
+	"harness/internal/services/session/workspace"
 	"harness/stream"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
@@ -27,9 +36,38 @@ import (
 // patience limits every wait; only a bug exhausts it.
 const patience = time.Minute
 
+// flat has the methods of all parts of a Service.
+type flat struct {
+	*registry.Registry
+	*reading.Reader
+	*outbox.Outbox
+	*takeover.Ownership
+	*takeover.Mover
+	*projects.Catalog
+	*projects.Agents
+	*pending.Opener
+	*controledit.Editor
+	*rollback.Rollbacks
+	*background.Monitor
+	*workspace.Checker
+	*Upserter
+	*Deleter
+	*Conversations
+	*Organizer
+	*Slots
+	*FolderKeeper
+	*Stopper
+	*TurnFinder
+	*Tracer
+	*Spools
+	*workerOpener
+	*importer
+}
+
 // kit is a Service with real parts around it and a scripted runtime.
 type kit struct {
 	*Service
+	flat
 	t    *testing.T
 	fake *fake
 	log  *journal.Journal
@@ -79,6 +117,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 		f.generation = opts.Surviving[0]
 	}
 	k.Service = New(opts)
+	k.flat = flatOf(k.Service)
 	k.Unusable = func(string) string { return "" } // the folders of these tests do not exist
 	f.sink = k.Sink("codex")
 	if err := k.Start(t.Context()); err != nil {
@@ -87,6 +126,12 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	t.Cleanup(k.close)
 	f.started(f.generation)
 	return k
+}
+
+func flatOf(s *Service) flat {
+	return flat{s.Registry, s.Reader, s.Outbox, s.Ownership, s.Mover, s.Catalog, s.Agents, s.Opener, s.Editor, s.Rollbacks,
+		s.Monitor, s.Checker, s.Upserter, s.Deleter, s.Conversations, s.Organizer, s.Slots, s.FolderKeeper, s.Stopper,
+		s.TurnFinder, s.Tracer, s.Spools, s.workerOpener, s.importer}
 }
 
 // close ends the Service like a killed process: it settles nothing.

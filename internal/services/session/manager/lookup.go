@@ -27,7 +27,7 @@ type findAnswer struct {
 // Lookup finds a session in the stored rows, or adopts one that only a runtime knows. It asks only runtimes that are
 // ready, and only about ids that are not stored here. It returns *DeletedError for a deleted session and ErrNotFound
 // for an unknown one. If some runtimes could not be asked, the latter is an *UnknownError.
-func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *Conversations) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
 	sess, err := s.reader.Stored(ctx, sessionID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return sess, err
@@ -60,7 +60,7 @@ func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.S
 }
 
 // findInRuntimes asks all ready runtimes that store conversations for one, concurrently.
-func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
+func (s *Conversations) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
 	adapters := s.runtimes.Adapters()

@@ -17,8 +17,8 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// organizer renames, archives and resumes sessions, and assigns their projects.
-type organizer struct {
+// Organizer renames, archives and resumes sessions, and assigns their projects.
+type Organizer struct {
 	db       *database.DB
 	journal  *journal.Journal
 	index    *live.Index
@@ -26,7 +26,7 @@ type organizer struct {
 	reader   *reading.Reader
 	runtimes *registry.Registry
 	folders  *workspace.Checker
-	stopper  *stopper
+	stopper  *Stopper
 	importer *importer
 	inOrder  func(ctx context.Context, prepare func() journal.Unit) error
 	loadView func(runtimeName, sessionID string)
@@ -37,13 +37,13 @@ type organizer struct {
 }
 
 // Rename changes a session's title here, and in its runtime if the runtime stores names.
-func (s *organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
+func (s *Organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	return s.RenameFrom(ctx, sessionID, title, "")
 }
 
 // RenameFrom is Rename of a session that has the given title, or any title for "". It returns *TitleError, and changes
 // nothing, if the title differs.
-func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
+func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
@@ -84,7 +84,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 // Archive archives a session, and also in its runtime if that has an archive. It returns ErrNotMaterialized if the
 // runtime has nothing stored to archive. It ends everything that runs in the session, and marks its queued messages as
 // held.
-func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *Organizer) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 		s.stopper.endWork(ctx, adapter, session)
 		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
@@ -105,7 +105,7 @@ func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 }
 
 // Unarchive restores an archived session.
-func (s *organizer) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *Organizer) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
 	var t runtime.Thread
 	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
 		change, error) {
@@ -124,7 +124,7 @@ func (s *organizer) Unarchive(ctx context.Context, sessionID string) (session.Se
 
 // Resume loads the conversation in its runtime, so that the runtime sends its events; turns do this themselves. Errors
 // include *ToolsError for client tools that differ from the session's, and *FolderError.
-func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
+func (s *Organizer) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
@@ -169,7 +169,7 @@ type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event
 
 // manage runs every management call: it finds the session, calls the runtime, and stores the result. Calls on one
 // session run in sequence, so that the store and the runtime end with the same state.
-func (s *organizer) manage(ctx context.Context, sessionID string,
+func (s *Organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before any call to the runtime
@@ -223,7 +223,7 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 
 // AssignProject puts a session into a project, or removes it from one (nil). It checks first whether the session was
 // deleted, then the project, then the session. If nothing changes, it publishes no event.
-func (s *organizer) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
+func (s *Organizer) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
 	var gone *session.DeletedError
 	if err := store.CheckTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
 		return session.Session{}, gone
@@ -249,7 +249,7 @@ func (s *organizer) AssignProject(ctx context.Context, sessionID string, project
 	return s.reader.Shown(ctx, sessionID)
 }
 
-func (s *organizer) assignment(sessionID string, projectID *string) journal.Unit {
+func (s *Organizer) assignment(sessionID string, projectID *string) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if projectID != nil {

@@ -126,8 +126,8 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	}) {
 		t.Error("the former owner's runtime keeps the conversation loaded")
 	}
-	if one.Moved() != 1 || two.Moved() != 1 {
-		t.Errorf("the nodes have counted %d and %d moves", one.Moved(), two.Moved())
+	if one.Moved.Load() != 1 || two.Moved.Load() != 1 {
+		t.Errorf("the nodes have counted %d and %d moves", one.Moved.Load(), two.Moved.Load())
 	}
 }
 

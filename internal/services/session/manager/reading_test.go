@@ -38,7 +38,7 @@ func (f *fake) historyReads() int {
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		<-k.importer.imports.want(s.ID) // the runtime listed it before the row was stored, so an import may be requested
+		<-k.Service.importer.imports.want(s.ID) // the runtime listed it before the row was stored, so an import may be requested
 		asked := k.fake.historyReads()
 		turn := k.send(s.ID)
 		for _, id := range []string{"a", "b", "c"} {

@@ -21,12 +21,12 @@ func (s *Service) onRecords(records []journal.Record) {
 		case session.EventDeleted:
 			s.natives.Drop(record.SessionID)
 		case session.EventTaken:
-			s.moved.Add(1)
+			s.Moved.Add(1)
 			s.adoption.wantAgain(record.SessionID)
 			continue
 		case eventSessionRenamed, session.EventProjectUpdated:
 		case entryof.EventApprovalResolved, entryof.EventToolInputResolved, entryof.EventToolCallResolved:
-			s.delivery.want()
+			s.delivery.wake.Set()
 			s.questions.wake(record)
 			continue
 		case session.EventTranscriptUpdated:
@@ -72,7 +72,7 @@ func (s *Service) refresh(ctx context.Context, id string) error {
 	if err != nil && !errors.As(err, &gone) {
 		return err
 	}
-	if gone == nil && stored.Epoch > 0 && !s.Owns(stored.Session) && before.Epoch != live.NotOwned {
+	if gone == nil && stored.Epoch > 0 && !s.Ownership.Owns(stored.Session) && before.Epoch != live.NotOwned {
 		s.releaseToOwner(ctx, stored.Session, before.ActiveTurn)
 	}
 	s.index.Update(id, func(t *live.Session) {

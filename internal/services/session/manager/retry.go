@@ -47,7 +47,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 		if input, err = inputOf(ctx, q, sessionID, turnID); err != nil {
 			return err
 		}
-		ran, err = s.toolsRan(ctx, q, sessionID, turnID)
+		ran, err = toolsRan(ctx, q, sessionID, turnID)
 		return err
 	})
 	switch {
@@ -94,11 +94,11 @@ func inputOf(ctx context.Context, q database.Querier, sessionID, turnID string) 
 }
 
 // settleInput deletes the input of a cut-off turn that must not be retried.
-func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn store.Turn) error {
+func settleInput(ctx context.Context, tx database.Tx, turn store.Turn) error {
 	if !turn.CutOff {
 		return nil
 	}
-	ran, err := s.toolsRan(ctx, tx, turn.SessionID, turn.TurnID)
+	ran, err := toolsRan(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil || !ran {
 		return err
 	}
@@ -117,8 +117,8 @@ func harmless() []string {
 
 // toolsRan reports whether a tool may have run in a turn. Any entry counts except messages and calls that were not
 // approved.
-func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
-	entries, err := s.entries.ListTurn(ctx, q, sessionID, turnID)
+func toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
+	entries, err := transcript.Store{}.ListTurn(ctx, q, sessionID, turnID)
 	if err != nil {
 		return false, err
 	}

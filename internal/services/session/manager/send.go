@@ -26,7 +26,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Sent{}, err // before any call to the runtime
 	}
-	leave, err := s.slots.reserveSlot(ctx, sessionID)
+	leave, err := s.Slots.reserveSlot(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
@@ -43,8 +43,8 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.beginning(ctx, sess, message); err != nil {
 		return session.Sent{}, err
 	}
-	s.tracer.sends(ctx, sessionID)
-	s.silence.end(sessionID)
+	s.Tracer.sends(ctx, sessionID)
+	s.Stopper.silence.end(sessionID)
 	// A canceled caller does not cancel the message: the runtime may already have it. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
@@ -53,7 +53,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 		return session.Sent{TurnID: started.TurnID, Steered: started.Steered},
 			errStoredLater(s.turnAccepted(ctx, sess, started, message, replay))
 	}
-	if kept := s.ForgetKey(ctx, message.Key, err); kept != nil {
+	if kept := s.Outbox.ForgetKey(ctx, message.Key, err); kept != nil {
 		return session.Sent{}, errors.Join(err, kept)
 	}
 	if message.Retries != "" && errors.Is(err, runtime.ErrTurnActive) {
@@ -66,10 +66,10 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 // input. The session is locked.
 func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) (
 	session.Message, runtime.StartTurn, error) {
-	if err := s.CheckDrained(sess.SystemOwned); err != nil {
+	if err := s.Ownership.CheckDrained(sess.SystemOwned); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
-	cwd, err := s.Workspace(sess)
+	cwd, err := s.Checker.Workspace(sess)
 	if err != nil {
 		return message, runtime.StartTurn{}, err
 	}
@@ -78,10 +78,10 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 			return message, runtime.StartTurn{}, err
 		}
 	}
-	if err := (outboxSessions{s}).CheckMessage(ctx, sess, adapter, message); err != nil {
+	if err := (outboxSessions{Service: s}).CheckMessage(ctx, sess, adapter, message); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
-	if err := s.SettleRollback(ctx, sess, false); err != nil {
+	if err := s.Rollbacks.SettleRollback(ctx, sess, false); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
@@ -93,10 +93,10 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 		Sandbox:       controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	}
-	if err := s.CheckRestart(ctx, s.db.Read(), adapter, start, controledit.WishOf(sess.Controls, controls)); err != nil {
+	if err := s.Editor.CheckRestart(ctx, s.db.Read(), adapter, start, controledit.WishOf(sess.Controls, controls)); err != nil {
 		return message, start, err
 	}
-	start.Aside, err = s.DenialReasons(ctx, adapter, sess.ID)
+	start.Aside, err = s.Reader.DenialReasons(ctx, adapter, sess.ID)
 	return message, start, err
 }
 
@@ -115,7 +115,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 				events, err = message.Begin(ctx, tx)
 			}
 			if err == nil && message.Key != "" {
-				err = s.NoteKey(ctx, tx, session, message.Key, steers)
+				err = s.Outbox.NoteKey(ctx, tx, session, message.Key, steers)
 			}
 			return events, err
 		}
@@ -144,11 +144,11 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		}
 		var unsettled []outbox.InFlight
 		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
-			unsettled, err = s.Unsettled(ctx, sessionID)
+			unsettled, err = s.Outbox.Unsettled(ctx, sessionID)
 		}
 		if len(unsettled) > 0 { // settle an open message before another one may start a turn
 			release()
-			if err = s.Resolve(ctx, unsettled[0]); err == nil {
+			if err = s.Outbox.Resolve(ctx, unsettled[0]); err == nil {
 				continue
 			}
 			return session.Session{}, nil, nil, runtime.WithKind(runtime.ErrUnavailable, err)
@@ -157,7 +157,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if err == nil {
 			idle, err = s.turnToAwait(sess, adapter, alone)
 		}
-		waits := err == nil && idle == nil && !placed && s.slots.needsSlot(sess)
+		waits := err == nil && idle == nil && !placed && s.Slots.needsSlot(sess)
 		if err == nil && idle == nil && !waits {
 			free := release
 			return sess, adapter, func() { free(); giveBack() }, nil
@@ -214,7 +214,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 		turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
 			Input: message.StoredInput()}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			turn.Trace = s.tracer.storedTraceOf(sess.ID, turnID)
+			turn.Trace = s.Tracer.storedTraceOf(sess.ID, turnID)
 			sent, err := s.storeSent(ctx, tx, sess, turn, started, message)
 			if err != nil {
 				return sent, err
@@ -240,7 +240,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
 		return nil, journal.Refuse(err)
 	}
-	if mine, err := s.Mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
+	if mine, err := s.Ownership.Mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
 		return nil, err
 	} else if !mine {
 		return nil, journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
@@ -268,7 +268,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 	if !started.Steered {
 		return sent, nil
 	}
-	dropped, err := s.recordDroppedLate(ctx, tx, sess.ID, turn.TurnID, message)
+	dropped, err := recordDroppedLate(ctx, tx, sess.ID, turn.TurnID, message)
 	return append(sent, dropped...), err
 }
 
@@ -280,7 +280,7 @@ func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string
 	}
 	var with *session.Controls
 	if !started.Steered {
-		_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
+		_, controls, _, err := s.Reader.ControlsIn(ctx, tx, sessionID)
 		if err != nil {
 			return journal.Event{}, err
 		}
@@ -295,7 +295,7 @@ func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, ses
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
 	}
-	_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
+	_, controls, _, err := s.Reader.ControlsIn(ctx, tx, sessionID)
 	if err != nil {
 		return err
 	}

@@ -130,32 +130,33 @@ type Service struct {
 	// restartPatience is how long a message waits for the process that replaces a dead one.
 	restartPatience time.Duration
 
-	*registry.Registry
-	*reading.Reader
-	*outbox.Outbox
-	*takeover.Ownership
-	*takeover.Mover
-	*projects.Catalog
-	*projects.Agents
-	*pending.Opener
-	*controledit.Editor
-	*rollback.Rollbacks
-	*upserter
-	*deleter
-	*workerOpener
-	*conversations
-	*organizer
-	*slots
-	*folderKeeper
-	*stopper
-	*turnFinder
-	*tracer
-	resolver *resolver
-	*importer
-	decider *autodecide.Decider
-	*background.Monitor
-	*workspace.Checker
-	items *items.Items
+	Registry      *registry.Registry
+	Reader        *reading.Reader
+	Outbox        *outbox.Outbox
+	Ownership     *takeover.Ownership
+	Mover         *takeover.Mover
+	Catalog       *projects.Catalog
+	Agents        *projects.Agents
+	Opener        *pending.Opener
+	Editor        *controledit.Editor
+	Rollbacks     *rollback.Rollbacks
+	Monitor       *background.Monitor
+	Checker       *workspace.Checker
+	Upserter      *Upserter
+	Deleter       *Deleter
+	Conversations *Conversations
+	Organizer     *Organizer
+	Slots         *Slots
+	FolderKeeper  *FolderKeeper
+	Stopper       *Stopper
+	TurnFinder    *TurnFinder
+	Tracer        *Tracer
+	Spools        *Spools
+	workerOpener  *workerOpener
+	importer      *importer
+	resolver      *resolver
+	decider       *autodecide.Decider
+	items         *items.Items
 
 	// order makes a read of the view, its change and the queueing of the unit one atomic step: the view then follows
 	// the commit order. It is held while the journal's queue is full, which creates the back-pressure of a slow store.
@@ -163,7 +164,8 @@ type Service struct {
 	texts   texts               // order guards it
 	natives *nativelog.Recorder // order guards it
 
-	moved atomic.Int64
+	// Moved counts the sessions that moved to another node since this server started, here or elsewhere.
+	Moved atomic.Int64
 
 	loops lifecycle.Loops
 	begun int64 // ms
@@ -184,6 +186,9 @@ func New(opts Options) *Service {
 		restartPatience: restartPatience,
 		order:           newOrderLock(),
 		Registry:        registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
+		// Others need these before compose fills them.
+		Conversations: &Conversations{}, Organizer: &Organizer{}, Deleter: &Deleter{}, FolderKeeper: &FolderKeeper{},
+		Stopper: &Stopper{}, TurnFinder: &TurnFinder{}, importer: &importer{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.Ownership = takeover.NewOwnership(takeover.OwnershipOptions{Journal: opts.Journal, DB: opts.DB, Logger: opts.Logger,
@@ -191,14 +196,17 @@ func New(opts Options) *Service {
 			Lease: opts.Sure, AdoptNodes: opts.AdoptNodes, OnlyNode: opts.OnlyNode, Movable: opts.Movable, Lapsed: opts.Lapsed}})
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
 		Logger: opts.Logger, Now: s.now})
-	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
-	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Index: s.index,
-		Runtimes: s.Registry, Refetch: s.adoption.wantAgain, Logger: opts.Logger, Now: s.now}
+	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry,
+		Sessions: readerSessions{s, s.Conversations, s.importer}, NodeID: opts.NodeID, Defaults: opts.Defaults,
+		Locked: opts.DefaultsLocked, Now: s.now})
+	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID,
+		Sessions: openerSessions{s, s.Organizer, s.Reader}, Now: s.now})
+	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Index: s.index, Runtimes: s.Registry,
+		Sessions: projectSessions{s, s.Ownership, s.Organizer, s.Deleter}, Refetch: s.adoption.wantAgain,
+		Logger: opts.Logger, Now: s.now}
 	s.Agents = projects.NewAgents(part)
 	part.Agents = s.Agents
 	s.Catalog = projects.New(part)
-	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
-		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
 	s.compose()
 	s.composeTakeover()
@@ -210,52 +218,56 @@ func New(opts Options) *Service {
 func (s *Service) compose() {
 	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
 		wake: wake.New(), log: s.opts.Logger}
-	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
+	s.Tracer = &Tracer{index: s.index, journal: s.opts.Journal}
 	s.Outbox = outbox.New(outbox.Options{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index, Locks: &s.locks,
-		Sessions: outboxSessions{s}, Turns: s, NodeID: s.opts.NodeID, Pictures: s.opts.Pictures,
-		Trace: s.tracer.traceOfRequest, Logger: s.opts.Logger, Now: s.now})
+		Sessions: outboxSessions{s, s.Reader, s.FolderKeeper, s.Ownership}, Turns: outboxTurns{s, s.Stopper, s.TurnFinder},
+		NodeID: s.opts.NodeID, Pictures: s.opts.Pictures, Trace: s.Tracer.traceOfRequest, Logger: s.opts.Logger, Now: s.now})
 	s.resolver = &resolver{db: s.opts.DB, journal: s.opts.Journal, index: s.index, storedThread: s.storedThread,
 		wantRoom: s.adoption.wantRoom, log: s.opts.Logger, now: s.now}
 	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
-	s.upserter = newUpserter(s.opts, s.now)
-	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
-		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
+	s.Upserter = newUpserter(s.opts, s.now)
+	*s.importer = importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
+		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Ownership.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
 	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
 	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
-		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Mine, Logger: s.opts.Logger, Now: s.now})
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Ownership.Mine, Logger: s.opts.Logger, Now: s.now})
 	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
 		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
-	s.conversations = &conversations{db: s.db, journal: s.journal, reader: s.Reader, runtimes: s.Registry, folders: s.Checker,
-		monitor: s.Monitor, watch: s.background, imports: s.importer.imports, root: s.opts.WorkspaceRoot, owns: s.Owns,
+	*s.Conversations = Conversations{db: s.db, journal: s.journal, reader: s.Reader, runtimes: s.Registry, folders: s.Checker,
+		monitor: s.Monitor, watch: s.background, imports: s.importer.imports, root: s.opts.WorkspaceRoot, owns: s.Ownership.Owns,
 		owned: s.owned, adoptOne: s.adoptOne, storeThreads: s.storeThreads, now: s.now}
-	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
-		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
-		LoadView: s.LoadView, Record: s.record, Enqueue: s.Outbox.Enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
-	s.organizer = &organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
-		folders: s.Checker, stopper: s.stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Lookup,
+	*s.Stopper = Stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
+		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.Ownership.CheckOwner,
+		LoadView: s.LoadView, Record: s.record, Enqueue: s.Outbox.Enqueue, UpsertIn: s.Upserter.UpsertTranscriptIn,
+		Logger: s.opts.Logger, Now: s.now}}
+	*s.Organizer = Organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
+		folders: s.Checker, stopper: s.Stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Conversations.Lookup,
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
-	s.deleter = &deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
-		agents: s.Agents, stopper: s.stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Lookup,
-		checkOwner: s.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
+	*s.Deleter = Deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
+		agents: s.Agents, stopper: s.Stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Conversations.Lookup,
+		checkOwner: s.Ownership.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
 	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
 		wantRoom: s.adoption.wantRoom, now: s.now}
-	s.slots = &slots{db: s.db, journal: s.journal, index: s.index, reader: s.Reader, nodeID: s.opts.NodeID, load: s.tryLoad,
+	s.Slots = &Slots{db: s.db, journal: s.journal, index: s.index, reader: s.Reader, nodeID: s.opts.NodeID, load: s.tryLoad,
 		log: s.opts.Logger}
-	s.folderKeeper = &folderKeeper{db: s.db, journal: s.journal, options: s.opts.NodeOptions, root: s.opts.WorkspaceRoot,
-		reader: s.Reader, checker: s.Checker, ended: s.workspaces, lookup: s.Lookup, owns: s.Owns, checkLease: s.CheckLease,
-		commitOwned: s.CommitOwned, upsertIn: s.UpsertTranscriptIn, log: s.opts.Logger, now: s.now}
-	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	*s.FolderKeeper = FolderKeeper{db: s.db, journal: s.journal, options: s.opts.NodeOptions, root: s.opts.WorkspaceRoot,
+		reader: s.Reader, checker: s.Checker, ended: s.workspaces, lookup: s.Conversations.Lookup, owns: s.Ownership.Owns,
+		checkLease: s.Ownership.CheckLease, commitOwned: s.Ownership.CommitOwned, upsertIn: s.Upserter.UpsertTranscriptIn,
+		log: s.opts.Logger, now: s.now}
+	*s.TurnFinder = TurnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Spools = &Spools{db: s.db, nodeID: s.opts.NodeID, inOrder: s.InOrder, resumeTexts: s.resumeTexts, now: s.now}
 	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
 		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
 
 // composeTakeover builds the takeover of sessions between nodes.
 func (s *Service) composeTakeover() {
-	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: s.opts.DB, Sessions: s, Owner: s.Ownership,
+	stored := storedSessions{s.Reader, s.Registry}
+	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: s.opts.DB, Sessions: stored, Owner: s.Ownership,
 		WorkspaceRoot: s.opts.WorkspaceRoot, Logger: s.opts.Logger, Now: s.now})
 	s.Mover = takeover.NewMover(takeover.MoverOptions{DB: s.opts.DB, Locks: &s.locks, Index: s.index, Owner: s.Ownership,
-		Snapshots: s.snapshots, Sessions: s, Workspaces: movedWorkspaces{s}, Taken: s.WakeQueue, Logger: s.opts.Logger,
+		Snapshots: s.snapshots, Sessions: stored, Workspaces: movedWorkspaces{s}, Taken: s.Outbox.WakeQueue, Logger: s.opts.Logger,
 		Now: s.now})
 }
 
@@ -288,14 +300,14 @@ func (s *Service) begin(ctx context.Context) error {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
-	if err := s.slots.countTurns(ctx); err != nil {
+	if err := s.Slots.countTurns(ctx); err != nil {
 		unsubscribe()
 		return err
 	}
-	if err := s.upserter.completeBulks(ctx); err != nil {
+	if err := s.Upserter.completeBulks(ctx); err != nil {
 		return err
 	}
-	if err := s.SettlePending(ctx); err != nil {
+	if err := s.Opener.SettlePending(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()
@@ -303,9 +315,9 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop,
-			s.importer.importLoop, s.adoptLoop, s.snapshots.Run,
-			s.SendQueued, s.folderKeeper.workspaceLoop, s.BackgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.Upserter.bulkLoop, s.importer.importLoop,
+			func(ctx context.Context) { s.adoption.wake.Loop(ctx, s.adoptNoted) }, s.snapshots.Run,
+			s.Outbox.SendQueued, s.FolderKeeper.workspaceLoop, s.Monitor.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

@@ -50,7 +50,7 @@ func (q *silenceTimers) at(sessionID string, now int64) bool {
 
 // watchSilence stops a turn that an agent has started by itself in a stopped session. Such a turn would act on events
 // from before the stop.
-func (s *stopper) watchSilence(signal runtime.Signal) {
+func (s *Stopper) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)
 	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.options.Now()) {
 		return

@@ -5,18 +5,56 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/lib/lifecycle"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
+// stopperOptions configure Stopper.
+type stopperOptions struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	Index    *live.Index
+	Locks    *keylock.Locks
+	Loops    *lifecycle.Loops
+	Reader   *reading.Reader
+	Runtimes *registry.Registry
+	Monitor  *background.Monitor
+
+	CheckOwner func(one session.Session) error
+	LoadView   func(runtimeName, sessionID string)
+	Record     func(ctx context.Context, done journal.Unit) error
+	Enqueue    func(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
+		[]journal.Event, error)
+	UpsertIn func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
+	Logger   zerolog.Logger
+	Now      func() int64 // ms
+}
+
+// Stopper ends turns, and the other running work of a session.
+type Stopper struct {
+	options stopperOptions
+	entries transcript.Store
+	silence silenceTimers
+	// stopPatience is how long an agent has to end a stopped turn.
+	stopPatience time.Duration
+}
+
 // StopSession runs StopTurn for the running turn. The runtime then unloads the conversation, and the server notifies
 // all followers of the session. The next message, also a queued one, starts after all of that and loads the
 // conversation again. If there is nothing to end, StopSession only notifies. GoesOn is the work that still runs.
-func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
+func (s *Stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
 	stored, err := s.options.Reader.Stored(ctx, sessionID)
@@ -54,7 +92,7 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 
 // closeThread makes the runtime unload a session. If that fails, the runtime unloads the session once it has been idle
 // long enough.
-func (s *stopper) closeThread(ctx context.Context, session session.Session) {
+func (s *Stopper) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	adapter, err := s.options.Runtimes.Adapter(session.Runtime)
@@ -74,7 +112,7 @@ const typeTurnStopped = "turn.stopped"
 const turnStoppedPrefix = "turn-stopped-"
 
 // recordStop records a stopped turn: as an event, and as a transcript entry.
-func (s *stopper) recordStop(ctx context.Context, sessionID, turnID string) error {
+func (s *Stopper) recordStop(ctx context.Context, sessionID, turnID string) error {
 	at, actor := s.options.Now(), s.options.Journal.Actor(ctx)
 	return s.options.Record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		events := []journal.Event{turnStopped(sessionID, turnID, at)}
@@ -118,7 +156,7 @@ const stopBackground = 10 * time.Second
 //
 // It returns ErrNoActiveTurn if no turn runs, ErrWrongTurn if another one does, or *NotStoppedError. GoesOn includes
 // background work that it could not end.
-func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
+func (s *Stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
 	if err != nil {
 		return session.Stopped{}, err
@@ -135,7 +173,7 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 
 // endBackgroundOfTurn ends the background work of a stopped turn, unless the caller keeps it. Earlier events of that
 // work then start no turn.
-func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
+func (s *Stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
 	ctx, cancel := context.WithTimeout(ctx, stopBackground)
 	defer cancel()
 	stopped := session.Stopped{TurnID: turnID}

@@ -14,9 +14,19 @@ import (
 	"harness/transcript"
 )
 
+// Spools stores how far the output of runtime processes was read, and the state after it.
+type Spools struct {
+	db      *database.DB
+	nodeID  string
+	inOrder func(ctx context.Context, prepare func() journal.Unit) error
+	// resumeTexts restores the unfinished texts of a process.
+	resumeTexts func(generation string, readTo int64, stored string) error
+	now         func() int64 // ms
+}
+
 // Resumption returns the stored state of a runtime process that outlived the previous server: the offset read so far,
 // the running turns and the pending requests. It is empty for an unknown process.
-func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
+func (s *Spools) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
 	var texts, state string
@@ -31,7 +41,7 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	if err := s.resumeTexts(generation, r.Offset, texts); err != nil {
 		return r, err
 	}
-	turns, err := store.OpenTurns(ctx, q, s.opts.NodeID)
+	turns, err := store.OpenTurns(ctx, q, s.nodeID)
 	if err != nil {
 		return r, err
 	}
@@ -51,11 +61,11 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 			r.Described = append(r.Described, stored.Thread)
 		}
 	}
-	pending, err := store.PendingRequestsOfNode(ctx, q, s.opts.NodeID)
+	pending, err := store.PendingRequestsOfNode(ctx, q, s.nodeID)
 	if err != nil {
 		return r, err
 	}
-	decided, err := store.UndeliveredRequests(ctx, q, s.opts.NodeID)
+	decided, err := store.UndeliveredRequests(ctx, q, s.nodeID)
 	if err != nil {
 		return r, err
 	}
@@ -73,12 +83,17 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 // Service.order is held.
 func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	if batch.Offset == 0 && batch.State != nil {
-		return s.keepState(runtimeName, batch, unit)
+		return s.Spools.keepState(runtimeName, batch, unit)
 	}
 	if batch.Offset == 0 {
 		return unit
 	}
-	at, texts := s.now(), s.textBuffer(runtimeName, batch.Generation).changedTexts()
+	return s.Spools.advance(runtimeName, batch, s.textBuffer(runtimeName, batch.Generation).changedTexts(), unit)
+}
+
+// advance moves the stored position of a process in a unit, and stores its unfinished texts.
+func (s *Spools) advance(runtimeName string, batch runtime.Batch, texts string, unit journal.Unit) journal.Unit {
+	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		result, err := tx.ExecContext(ctx,
 			`insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, texts, state)
@@ -87,7 +102,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 				texts = case when excluded.texts = '' then runtime_spools.texts else excluded.texts end,
 				state = case when excluded.state = '' then runtime_spools.state else excluded.state end
 			where runtime_spools.position < excluded.position and runtime_spools.ended = 0`,
-			batch.Generation, runtimeName, s.opts.NodeID, batch.Offset, at, texts, string(batch.State))
+			batch.Generation, runtimeName, s.nodeID, batch.Offset, at, texts, string(batch.State))
 		if err != nil {
 			return nil, fmt.Errorf("move the position of runtime process %s: %w", batch.Generation, err)
 		}
@@ -99,13 +114,13 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 }
 
 // keepState also stores, in a unit, the translator's state of a process whose output is not read again.
-func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
+func (s *Spools) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx,
 			`insert into runtime_spools (generation, runtime, node_id, position, ended, updated_at, state)
 			values ($1, $2, $3, 0, 0, $4, $5) on conflict (generation) do update set updated_at = excluded.updated_at, state = excluded.state`,
-			batch.Generation, runtimeName, s.opts.NodeID, at, string(batch.State))
+			batch.Generation, runtimeName, s.nodeID, at, string(batch.State))
 		if err != nil {
 			return nil, fmt.Errorf("keep the state of runtime process %s: %w", batch.Generation, err)
 		}
@@ -116,8 +131,8 @@ func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journa
 // LastState returns the last runtime.Batch.State of the processes that ran a session's turns; nil for none. For
 // session "", it covers all processes of a runtime on this node. The store keeps it for a week after the end of the
 // process. It includes all output of the runtime so far.
-func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
-	if err := s.InOrder(ctx, func() journal.Unit { return nothing }); err != nil {
+func (s *Spools) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
+	if err := s.inOrder(ctx, func() journal.Unit { return nothing }); err != nil {
 		return nil, err
 	}
 	// A process may have ended before it stored a state, so read several of the last turns.
@@ -130,7 +145,7 @@ func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) 
 			`updated_at desc, generation desc limit 1`
 	}
 	var state string
-	err := s.db.Read().QueryRowContext(ctx, query, runtimeName, s.opts.NodeID, key).Scan(&state)
+	err := s.db.Read().QueryRowContext(ctx, query, runtimeName, s.nodeID, key).Scan(&state)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -156,10 +171,10 @@ func endSpool(ctx context.Context, tx database.Tx, generation string) (first boo
 	return ended == 0, nil
 }
 
-// forgetSpools deletes the positions of processes that ended long ago.
-func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) error {
+// forget deletes the positions of processes that ended long ago.
+func (s *Spools) forget(ctx context.Context, tx database.Tx, at int64) error {
 	_, err := tx.ExecContext(ctx, `delete from runtime_spools where node_id = $1 and ended = 1 and updated_at < $2`,
-		s.opts.NodeID, at-store.SpoolsKept)
+		s.nodeID, at-store.SpoolsKept)
 	if err != nil {
 		return fmt.Errorf("forget ended runtime processes: %w", err)
 	}
@@ -168,7 +183,7 @@ func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) er
 
 // unanswered records that a dead server's call to a runtime has no answer. Later signals show whether the call took
 // effect; its caller can ask again.
-func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
+func (s *Upserter) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if signal.ThreadID == "" {

@@ -15,16 +15,13 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// Moved counts the sessions that moved to another node since this server started, here or elsewhere.
-func (s *Service) Moved() int64 { return s.moved.Load() }
-
 // releaseToOwner ends this node's runtime work for a session that another node has taken over.
 func (s *Service) releaseToOwner(ctx context.Context, session session.Session, turnID string) {
 	s.index.Update(session.ID, func(t *live.Session) {
 		t.SetIdle()
 		t.Epoch = live.NotOwned
 	})
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := s.Registry.Adapter(session.Runtime)
 	if err == nil && turnID != "" {
 		err = adapter.Threads().InterruptTurn(ctx, session.ID, turnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
@@ -88,14 +85,14 @@ func (s *Service) toStore(signal runtime.Signal) {
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
 // runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error) {
-	sess, err := s.conversations.adopt(ctx, sessionID)
+	sess, err := s.Conversations.adopt(ctx, sessionID)
 	if err == nil {
-		err = s.CheckOwner(sess)
+		err = s.Ownership.CheckOwner(sess)
 	}
 	if err != nil {
 		return session.Session{}, nil, err
 	}
-	adapter, err := s.Adapter(sess.Runtime)
+	adapter, err := s.Registry.Adapter(sess.Runtime)
 	return sess, adapter, err
 }
 
@@ -109,7 +106,7 @@ func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept 
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
 			return "", nil, err
 		}
-		if from, err = s.folderKeeper.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
+		if from, err = s.FolderKeeper.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
 			release()
 			return "", nil, err
 		}
@@ -129,5 +126,5 @@ func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept 
 
 // Restored implements takeover.Workspaces.
 func (s movedWorkspaces) Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error) {
-	return s.folderKeeper.workspaceMoved(ctx, tx, sess, from)
+	return s.FolderKeeper.workspaceMoved(ctx, tx, sess, from)
 }

@@ -9,21 +9,21 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// tracer finds the trace of a turn.
-type tracer struct {
+// Tracer finds the trace of a turn.
+type Tracer struct {
 	index   *live.Index
 	journal *journal.Journal
 }
 
 // traceOfRequest returns the caller's trace, zero for none.
-func (t *tracer) traceOfRequest(ctx context.Context) session.Trace {
+func (t *Tracer) traceOfRequest(ctx context.Context) session.Trace {
 	of := make([]journal.Event, 1)
 	t.journal.Attribute(ctx, of)
 	return session.Trace{TraceID: of[0].TraceID, SpanID: of[0].SpanID}
 }
 
 // sends records the trace of a message to a session. The turn that the message starts inherits it.
-func (t *tracer) sends(ctx context.Context, sessionID string) {
+func (t *Tracer) sends(ctx context.Context, sessionID string) {
 	of := t.traceOfRequest(ctx)
 	t.index.Update(sessionID, func(t *live.Session) { t.SendingTrace = of })
 }
@@ -41,12 +41,12 @@ func inTracesOf(turns []store.Turn, events []journal.Event) {
 }
 
 // TraceOf returns the W3C trace of the turn that ran last in its session, "" for none.
-func (t *tracer) TraceOf(sessionID, turnID string) (traceID, spanID string) {
+func (t *Tracer) TraceOf(sessionID, turnID string) (traceID, spanID string) {
 	return t.index.TraceOf(sessionID, turnID)
 }
 
 // storedTraceOf returns the trace of a turn from the store.
-func (t *tracer) storedTraceOf(sessionID, turnID string) string {
+func (t *Tracer) storedTraceOf(sessionID, turnID string) string {
 	traceID, spanID := t.TraceOf(sessionID, turnID)
 	return session.Trace{TurnID: turnID, TraceID: traceID, SpanID: spanID}.String()
 }

@@ -76,7 +76,7 @@ func TestAForkHasNoPersonToAskEither(t *testing.T) {
 			id := ids.New()
 			k.fake.notify(id, "", "thread/started", nil)
 			k.flush()
-			made, err := k.conversations.forked(t.Context(), of.ID, runtime.Thread{ID: id})
+			made, err := k.Service.Conversations.forked(t.Context(), of.ID, runtime.Thread{ID: id})
 			k.do(err)
 			return made
 		}

@@ -35,8 +35,8 @@ type upserts struct {
 	company, running int
 }
 
-// upserter stores the entries of clients in transcripts.
-type upserter struct {
+// Upserter stores the entries of clients in transcripts.
+type Upserter struct {
 	db      *database.DB
 	journal *journal.Journal
 	entries transcript.Store
@@ -46,8 +46,8 @@ type upserter struct {
 	bulk    *bulkUpserts
 }
 
-func newUpserter(opts Options, now func() int64) *upserter {
-	return &upserter{db: opts.DB, journal: opts.Journal, nodeID: opts.NodeID, now: now, bulk: newBulkUpserts(),
+func newUpserter(opts Options, now func() int64) *Upserter {
+	return &Upserter{db: opts.DB, journal: opts.Journal, nodeID: opts.NodeID, now: now, bulk: newBulkUpserts(),
 		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}}
 }
 
@@ -94,7 +94,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 var errAlone = errors.New("try alone")
 
 // UpsertTranscript is UpsertTranscripts of one entry.
-func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
+func (s *Upserter) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
 	_, err := s.UpsertTranscripts(ctx, sessionID, []transcript.Entry{entry})
 	return err
 }
@@ -105,7 +105,7 @@ func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry
 //
 // It calls no runtime: an unknown session is ErrNotFound, a deleted one *DeletedError. If ctx ends or the store fails
 // during the call, entries may still be stored.
-func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
+func (s *Upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
 	[]json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entr
 	return sent, nil
 }
 
-func (s *upserter) submitSingle(u *upsert) {
+func (s *Upserter) submitSingle(u *upsert) {
 	now := time.Now()
 	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
@@ -158,7 +158,7 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 
 // join adds an upsert to the open unit, or opens one, which its caller must submit. overlaps reports that units with
 // half of the company are faster than units with all (journal.Overlaps).
-func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
+func (q *upserts) join(s *Upserter, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch = q.open
@@ -195,7 +195,7 @@ func (q *upserts) ended(b *upsertBatch) {
 
 // upsertBatch is one unit. It accepts upserts until it first runs; a second run has the same upserts.
 type upsertBatch struct {
-	service *upserter
+	service *Upserter
 	// upserts.mu guards these until the batch is closed.
 	all       []*upsert
 	bytes     int
@@ -253,7 +253,7 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 
 // upsertAll stores the upserts of existing sessions, and sets the errors of the others. Its events must be the first
 // of the unit: entries refer to them by position.
-func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
+func (s *Upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
 		return nil, err
@@ -352,7 +352,7 @@ func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[
 
 // UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
 // rows. It skips a missing session, and publishes no event for an unchanged entry.
-func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
+func (s *Upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {
@@ -370,7 +370,7 @@ func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessi
 }
 
 // PresentIn reports, as part of another package's unit, whether a session exists.
-func (s *upserter) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
+func (s *Upserter) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
 	_, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {
 		return false, nil

@@ -108,9 +108,9 @@ func hold(t *testing.T, log *journal.Journal) (release func()) {
 func (k *kit) joined(entries int) {
 	k.t.Helper()
 	k.eventually("the upserts join", func() bool {
-		k.upserter.upserts.mu.Lock()
-		defer k.upserter.upserts.mu.Unlock()
-		return k.upserter.upserts.open != nil && len(k.upserter.upserts.open.all) == entries
+		k.Service.Upserter.upserts.mu.Lock()
+		defer k.Service.Upserter.upserts.mu.Unlock()
+		return k.Service.Upserter.upserts.open != nil && len(k.Service.Upserter.upserts.open.all) == entries
 	})
 }
 
@@ -230,6 +230,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}},
 			NodeOptions: NodeOptions{NodeID: "node"},
 			Defaults:    testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+		k.flat = flatOf(k.Service)
 		k.Unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")
 		k.do(k.Start(t.Context()))

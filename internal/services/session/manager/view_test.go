@@ -48,7 +48,7 @@ func TestViewIsBounded(t *testing.T) {
 		<-standing
 		k.fake.end(ending.ID, lastTurn, runtime.TurnDone)
 		k.ahead.Store(int64(5 * time.Minute))
-		k.slots.makeRoom(t.Context())
+		k.Service.Slots.makeRoom(t.Context())
 		if n := k.index.Len(); n < 2*keep {
 			t.Fatalf("%d sessions are held while nothing can be committed", n)
 		}

@@ -44,17 +44,17 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.do(log.Start(t.Context()))
 		again := New(Options{Journal: log, DB: k.db, NodeOptions: NodeOptions{NodeID: "node"}, Defaults: testControls,
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
-		next := &kit{Service: again, t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
+		next := &kit{Service: again, flat: flatOf(again), t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")
-		again.Attach(next.fake)
-		again.SetWorkers(fakeWorkers{next})
+		again.Registry.Attach(next.fake)
+		again.Agents.SetWorkers(fakeWorkers{next})
 		k.do(again.Start(t.Context()))
 		t.Cleanup(next.close)
 		next.fake.started(next.fake.generation)
 		for _, id := range []string{orphan.ID, unborn, noted} {
 			next.eventually("session "+id+" is removed", func() bool { return next.isDeleted(id) })
 		}
-		page, err := again.List(t.Context(), session.ListQuery{})
+		page, err := again.Reader.List(t.Context(), session.ListQuery{})
 		k.do(err)
 		if len(page.Sessions) != 1 || page.Sessions[0].ID != chat.ID {
 			t.Errorf("clients are shown %+v", page.Sessions)

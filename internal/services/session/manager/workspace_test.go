@@ -21,7 +21,7 @@ func TestTheFolderOfANewSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	each(t, func(t *testing.T, k *kit) {
-		k.Checker.Root = root
+		k.Service.Checker.Root = root
 		k.Unusable = func(folder string) string {
 			return workspace.Unusable(folder, func(entered string) error {
 				if entered == closed {

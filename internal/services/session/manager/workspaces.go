@@ -46,8 +46,8 @@ func workspaceName(session session.Session) string {
 	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
 }
 
-// folderKeeper stores the folders of sessions for other nodes, and restores them.
-type folderKeeper struct {
+// FolderKeeper stores the folders of sessions for other nodes, and restores them.
+type FolderKeeper struct {
 	db          *database.DB
 	journal     *journal.Journal
 	options     NodeOptions
@@ -66,7 +66,7 @@ type folderKeeper struct {
 
 // workspaceLoop stores the folders of this node's sessions after their turns, and removes unneeded ones, until ctx
 // ends.
-func (f *folderKeeper) workspaceLoop(ctx context.Context) {
+func (f *FolderKeeper) workspaceLoop(ctx context.Context) {
 	if f.options.Folders == nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (f *folderKeeper) workspaceLoop(ctx context.Context) {
 }
 
 // snapshotWorkspace stores the folder of a session of this node after a turn.
-func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
+func (f *FolderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
 	sess, err := f.reader.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !f.owns(sess) {
 		return nil
@@ -132,7 +132,7 @@ func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID 
 }
 
 // deleteUnneededWorkspaces removes the stored folders of deleted sessions.
-func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
+func (f *FolderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 	gone, err := database.ReadTexts(ctx, f.db.Read(), "find the unneeded folders", `select session_id from unneeded_folders`)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 // restoreWorkspace restores the folder of a session before its takeover, and returns the node that had it. It returns
 // "" if the folder is already here, with another session that was taken over. It returns *PinnedError if the folder is
 // unavailable, and *NotOwnerError if another node has it by now.
-func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
+func (f *FolderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -199,7 +199,7 @@ func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Sessio
 
 // clearFor reports whether the folder of a session may be restored here: the path is free, or has an old unused copy.
 // Otherwise it returns *PinnedError.
-func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
+func (f *FolderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -239,7 +239,7 @@ const (
 
 // workspaceMoved records that a node's folder moved here. The transcript of the session gets an entry about the lost
 // part of a cut-off turn.
-func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
+func (f *FolderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := f.now()
 	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, f.options.NodeID, at); err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, sessi
 
 // CheckWorkspace refuses an operation on a session's folder if no agent can work there: *FolderError. Other errors are
 // those of Lookup.
-func (f *folderKeeper) CheckWorkspace(ctx context.Context, sessionID string) error {
+func (f *FolderKeeper) CheckWorkspace(ctx context.Context, sessionID string) error {
 	session, err := f.lookup(ctx, sessionID)
 	if err == nil {
 		_, err = f.checker.Workspace(session)

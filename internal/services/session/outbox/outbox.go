@@ -72,4 +72,4 @@ func New(opts Options) *Outbox {
 }
 
 // WakeQueue makes SendQueued read the queue now.
-func (o *Outbox) WakeQueue() { o.sender.want() }
+func (o *Outbox) WakeQueue() { o.sender.wake.Set() }

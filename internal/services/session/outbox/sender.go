@@ -31,11 +31,6 @@ func newQueueSender() *queueSender {
 	return &queueSender{busy: map[string]bool{}, wake: wake.New()}
 }
 
-// want wakes SendQueued.
-func (w *queueSender) want() {
-	w.wake.Set()
-}
-
 func (w *queueSender) take(sessionID string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,22 +52,17 @@ func (w *queueSender) release(sessionID string) {
 func (o *Outbox) SendQueued(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
-	for {
+	o.WakeQueue()
+	o.sender.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		found, err := o.sendQueued(ctx, &senders)
 		if err != nil && ctx.Err() == nil {
 			o.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
 		}
-		var again <-chan time.Time
 		if found || err != nil {
-			again = time.After(waitingAgain)
+			return waitingAgain
 		}
-		select {
-		case <-o.sender.wake:
-		case <-again:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return 0
+	})
 }
 
 func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {

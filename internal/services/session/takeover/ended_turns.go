@@ -25,7 +25,7 @@ func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.mu.Lock()
 	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
 	e.mu.Unlock()
-	e.Signal()
+	e.Wake.Set()
 }
 
 // WantAgain puts back a session that could not be stored, unless a newer entry exists; it sends no signal.
@@ -33,11 +33,6 @@ func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
-}
-
-// Signal wakes the loop that stores sessions.
-func (e *EndedTurns) Signal() {
-	e.Wake.Set()
 }
 
 // Take returns and clears the list.

@@ -85,18 +85,9 @@ func (s *Snapshots) Want(sessionID, endedTurn string) { s.turns.Want(sessionID, 
 
 // Run stores the growing runtime state of this node's sessions until ctx ends.
 func (s *Snapshots) Run(ctx context.Context) {
-	var again <-chan time.Time
 	files := map[string]memoryFiles{} // caches paths: finding them walks a folder of all sessions
 	behind := map[string]time.Time{}  // start time of unwritten output
-	for {
-		select {
-		case <-s.turns.Wake:
-		case <-again:
-		case <-ctx.Done():
-			return
-		}
-		again = nil
-		var wait time.Duration
+	s.turns.Wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		for id, turn := range s.turns.Take() {
 			err := s.snapshotSession(ctx, id, turn, files)
 			if err == nil || ctx.Err() != nil {
@@ -120,10 +111,10 @@ func (s *Snapshots) Run(ctx context.Context) {
 					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
 			}
 			s.turns.WantAgain(id, turn)
-			wait = min(cmp.Or(wait, pause), pause)
-			again = time.After(wait)
+			again = min(cmp.Or(again, pause), pause)
 		}
-	}
+		return again
+	})
 }
 
 // snapshotSession stores the new content of a session's runtime files, and then its progress.

@@ -14,8 +14,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// slots limits the running turns and the sessions in memory.
-type slots struct {
+// Slots limits the running turns and the sessions in memory.
+type Slots struct {
 	db      *database.DB
 	journal *journal.Journal
 	index   *live.Index
@@ -27,7 +27,7 @@ type slots struct {
 
 // makeRoom keeps the view from growing with every session ever used. It evicts a session only once the store has the
 // same state. An empty unit confirms that: everything queued before it is then committed.
-func (s *slots) makeRoom(ctx context.Context) {
+func (s *Slots) makeRoom(ctx context.Context) {
 	spare := s.index.Spare()
 	if len(spare) == 0 {
 		return
@@ -44,10 +44,10 @@ func (s *slots) makeRoom(ctx context.Context) {
 }
 
 // Load returns the current load of a runtime.
-func (s *slots) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
+func (s *Slots) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
 
 // countTurns counts the turns in processes that an earlier server left.
-func (s *slots) countTurns(ctx context.Context) error {
+func (s *Slots) countTurns(ctx context.Context) error {
 	turns, err := store.OpenTurns(ctx, s.db.Read(), s.nodeID)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *slots) countTurns(ctx context.Context) error {
 
 // reserveSlot counts a message until its release. It returns *LimitError if too many messages are being sent. Later
 // checks report errors of the session.
-func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
+func (s *Slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
 		sess, err := s.reader.Stored(ctx, sessionID)
@@ -78,6 +78,6 @@ func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func()
 }
 
 // needsSlot reports whether a message to a session starts a turn that needs a slot.
-func (s *slots) needsSlot(session session.Session) bool {
+func (s *Slots) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

@@ -4,13 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"harness/internal/lib/keylock"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
+
+// callingWait limits how long a call waits for its turn.
+const callingWait = 10 * time.Second
+
+// TurnFinder finds the running and the new turns of sessions.
+type TurnFinder struct {
+	db      *database.DB
+	index   *live.Index
+	locks   *keylock.Locks
+	inOrder func(ctx context.Context, prepare func() journal.Unit) error
+	owned   func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
+}
+
+// ActiveTurn returns the turn that runs in a session according to this node, "" for none.
+func (f *TurnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
+
+// CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message
+// to the session is being sent, it waits for the result, at most callingWait.
+func (f *TurnFinder) CallingTurn(ctx context.Context, sessionID string) string {
+	if turn := f.ActiveTurn(sessionID); turn != "" {
+		return turn
+	}
+	waiting, cancel := context.WithTimeout(ctx, callingWait)
+	defer cancel()
+	if release, err := f.locks.Acquire(waiting, sessionID); err == nil {
+		release()
+	}
+	return f.ActiveTurn(sessionID)
+}
 
 // recaller is an adapter whose processes outlive servers, together with the calls of those servers. *codex.Codex
 // implements it.
@@ -22,13 +54,13 @@ type recaller interface {
 
 // TurnMark reads the turns of a session. A sender that may crash before it receives the turn's id stores the mark for
 // TurnSince.
-func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
+func (f *TurnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
 	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
 // TurnSince returns the turn that started after a mark. "" means that none did, and that earlier messages will start
 // none. It returns ErrTurnUnsettled while this is open, and ErrTurnUnknown if it will stay unknown.
-func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
+func (f *TurnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
 	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
 		return "", err
@@ -64,7 +96,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 }
 
 // turnAfter returns the one stored turn after a mark, "" for none. It returns ErrTurnUnknown if there are several.
-func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
+func (f *TurnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
 	now, err := f.TurnMark(ctx, sessionID)
 	switch {
 	case err != nil || now == mark:

@@ -17,7 +17,7 @@ import (
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	if err == nil {
-		err = s.CheckOwner(row.Session)
+		err = s.Ownership.CheckOwner(row.Session)
 	}
 	if err != nil {
 		return err
@@ -30,10 +30,10 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	case turnID != active:
 		return fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
 	}
-	if _, err := s.Workspace(row.Session); err != nil {
+	if _, err := s.Checker.Workspace(row.Session); err != nil {
 		return err
 	}
-	adapter, err := s.Adapter(row.Runtime)
+	adapter, err := s.Registry.Adapter(row.Runtime)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 		if err := store.AddInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}
-		dropped, err := s.recordDroppedLate(ctx, tx, row.ID, turnID, message)
+		dropped, err := recordDroppedLate(ctx, tx, row.ID, turnID, message)
 		return append(events, dropped...), err
 	})
 }
