@@ -13,6 +13,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/runtime/opencode"
+	"harness/tests/codexschema"
 	"harness/tests/runtimetest"
 )
 
@@ -34,7 +35,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	common := sync.OnceValue(func() *shared { return newShared(t) })
 	runtimetest.Run(t, runtimetest.Target{
-		Script: script(), Dear: true,
+		Script: script(), Dear: true, Check: codexschema.Published,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			if runtimetest.Own(t) {
 				return newSite(t, store.Sink, store.Resume).agent()
