@@ -9,8 +9,9 @@ LDFLAGS := -s -w -X harness/internal/lib/version.program=$(VERSION)
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TEST_TIMEOUT ?= 40m
 TEST_FLAGS   ?=
-# Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
-TEST_PARALLEL ?= $(TEST_P)
+# Tests of a package that run at once. They wait for a third of their time, but bring agents, which take seconds of a processor to start:
+# many more of them would time out.
+TEST_PARALLEL ?= $(shell expr $(TEST_P) + 1)
 # The packages that take longest begin first: one that began late would be waited for alone.
 LONGEST      := $(addprefix ./internal/,runtime/acp services/session/manager runtime/opencode runtime/codex platform/journal) ./queue ./api \
 	$(addprefix ./tests/e2e/,agents clients nodes crashes transcripts ...) ./internal/runtime/claude ./cmd/harness ./internal/content/backup

@@ -14,6 +14,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/opencode"
 	"harness/tests/codexschema"
+	"harness/tests/outside"
 	"harness/tests/runtimetest"
 )
 
@@ -33,6 +34,7 @@ func script() runtimetest.Script {
 // gigabyte, so the tests that do not end it share one.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "an agent") // not in a subtest: a shared OpenCode belongs to this test
 	common := sync.OnceValue(func() *shared { return newShared(t) })
 	runtimetest.Run(t, runtimetest.Target{
 		Script: script(), Dear: true, Check: codexschema.Published,
