@@ -138,7 +138,7 @@ func TestTheTUIWorksOnEveryRuntime(t *testing.T) {
 			t.Run(codextest.Number(t, version)+"/"+runtime, func(t *testing.T) {
 				t.Parallel()
 				s := programtest.WithClaude(t, programtest.WithCodex(version),
-					programtest.WithEnv("HARNESS_RUNTIME_APPROVAL=codex=untrusted,claude=untrusted"))
+					programtest.WithEnv("DEFAULT_APPROVAL_POLICY=untrusted", "HARNESS_RUNTIME_APPROVAL=claude=untrusted"))
 				port := freePort(t)
 				server := s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
 				url := "ws://127.0.0.1:" + port
