@@ -89,6 +89,8 @@ type Protocols struct {
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
 	RPC RPC
+	// Doors serve the upgrades of paths to protocols for front ends. Other requests of these paths do not reach them.
+	Doors map[string]http.Handler
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
 	// AGUI serves clients of AG-UI; its Operations are these.
@@ -147,9 +149,11 @@ type Answers struct {
 type Observation struct {
 	// Calls gets every request that may change something, regardless of its outcome. If nil, no request is recorded.
 	Calls calls.Sink
-	// Limiter accepts the connections. Calls records its refusals too. It may be nil.
-	Limiter *conns.Limiter
-	Logger  zerolog.Logger
+	// Limiters accept the connections. Calls records their refusals too.
+	Limiters []*conns.Limiter
+	// Beside returns the route of a request to a handler beside the API, false for all others. It may be nil.
+	Beside func(*http.Request) (calls.Route, bool)
+	Logger zerolog.Logger
 	// Answered gets every finished request: its route as in Operations ("" if none matched), the status, and the
 	// duration. A socket finishes when it closes. If nil, no request is counted.
 	Answered func(method, route string, status int, took time.Duration)
@@ -206,7 +210,7 @@ func New(options Options) http.Handler {
 		Clock: options.Clock,
 	})}
 	mounted, find := mount(s, s.routes())
-	handler := s.normaliseURL(mounted)
+	handler := s.besideDoors(s.normaliseURL(mounted))
 	if s.Pages != nil {
 		handler = s.Pages(handler)
 	}
@@ -214,9 +218,20 @@ func New(options Options) http.Handler {
 	if s.Guard != nil {
 		handler = s.Guard(handler)
 	}
-	recorded := func(next http.Handler) http.Handler { return calls.Middleware(s.Calls, find, next) }
-	if s.Limiter != nil {
-		s.Limiter.Record(recorded)
+	for _, limiter := range s.Limiters {
+		limiter.Record(func(refusal http.Handler) http.Handler { return calls.Middleware(s.Calls, s.anyRoute(find), refusal) })
 	}
-	return recorded(s.observe(s.recoverPanics(handler)))
+	return calls.Middleware(s.Calls, find, s.observe(s.recoverPanics(handler)))
+}
+
+// anyRoute also finds the routes beside the API.
+func (s *server) anyRoute(find func(*http.Request) (calls.Route, bool)) func(*http.Request) (calls.Route, bool) {
+	return func(r *http.Request) (calls.Route, bool) {
+		if s.Beside != nil {
+			if route, is := s.Beside(r); is {
+				return route, true
+			}
+		}
+		return find(r)
+	}
 }

@@ -109,6 +109,8 @@ check_chromium() {
 		have "$HARNESS_TEST_CHROMIUM" || fail "HARNESS_TEST_CHROMIUM is $HARNESS_TEST_CHROMIUM, which is no program"
 		return 0
 	fi
+	# The headless shell uses a third of the processor time. Where there is none, the whole browser does its work.
+	if apt_root && ! have chromium-headless-shell && apt-cache show chromium-headless-shell >/dev/null 2>&1; then apt_install chromium-headless-shell; fi
 	if chromium_bin >/dev/null; then return 0; fi
 	apt_root || fail "Chromium is missing; install it (Debian, as root: apt-get install chromium; macOS: brew install --cask chromium) or name a Chromium or Chrome in HARNESS_TEST_CHROMIUM"
 	apt_install chromium
@@ -127,6 +129,13 @@ check_strace() {
 	if [ "$(uname -s)" != Linux ] || have strace; then return 0; fi
 	apt_root || fail "strace is missing; install it (Debian/Ubuntu, as root: apt-get install strace)"
 	apt_install strace
+}
+
+# check_tmux: codex's TUI runs in a terminal.
+check_tmux() {
+	if [ "$(uname -s)" != Linux ] || have tmux; then return 0; fi
+	apt_root || fail "tmux is missing; install it (Debian/Ubuntu, as root: apt-get install tmux)"
+	apt_install tmux
 }
 
 # check_pgbouncer: what a pooler in front of Postgres changes is tried with one.
@@ -186,6 +195,7 @@ check_npm
 check_python
 check_socat
 check_strace
+check_tmux
 check_network
 check_postgres
 check_pgbouncer

@@ -8,6 +8,7 @@ import (
 	v1 "harness/api/v1"
 	"harness/internal/lib/version"
 	"harness/internal/operations"
+	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/codex"
@@ -62,8 +63,11 @@ func (s *Server) taskEnded(e tasks.Ended) {
 
 func (s *Server) stopTasks(ctx context.Context) error { return s.tasks.Stop(ctx) }
 
-// agui returns what AG-UI's clients are served with. Their streams end with those of the task API.
+// agui returns what AG-UI's clients are served with, if they are. Their streams end with those of the task API.
 func (s *Server) agui() agui.Options {
+	if !s.cfg.HasDoor(config.DoorAGUI) {
+		return agui.Options{}
+	}
 	return agui.Options{Journal: sessionRecords{s.core}, Closing: s.taskAPI.Closing(), Streams: &sse.Limit{Most: s.cfg.Limits.Streams},
 		News: func(sessionID string) (<-chan struct{}, func()) { return s.tasks.News(sessionID) }}
 }
