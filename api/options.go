@@ -88,6 +88,8 @@ type Protocols struct {
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
 	RPC RPC
+	// Doors serve the upgrades of paths to protocols for front ends. Other requests of these paths do not reach them.
+	Doors map[string]http.Handler
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
 	// Pages serves every path outside the API, behind the guard. If nil, there are no pages.
@@ -205,7 +207,7 @@ func New(options Options) http.Handler {
 		Clock: options.Clock,
 	})}
 	mounted, find := mount(s, s.routes())
-	handler := s.normaliseURL(mounted)
+	handler := s.besideDoors(s.normaliseURL(mounted))
 	if s.Pages != nil {
 		handler = s.Pages(handler)
 	}

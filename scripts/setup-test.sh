@@ -131,6 +131,13 @@ check_strace() {
 	apt_install strace
 }
 
+# check_tmux: codex's TUI runs in a terminal.
+check_tmux() {
+	if [ "$(uname -s)" != Linux ] || have tmux; then return 0; fi
+	apt_root || fail "tmux is missing; install it (Debian/Ubuntu, as root: apt-get install tmux)"
+	apt_install tmux
+}
+
 # check_pgbouncer: what a pooler in front of Postgres changes is tried with one.
 check_pgbouncer() {
 	if have pgbouncer || [ -x /usr/sbin/pgbouncer ]; then return 0; fi
@@ -188,6 +195,7 @@ check_npm
 check_python
 check_socat
 check_strace
+check_tmux
 check_network
 check_postgres
 check_pgbouncer

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/appserver"
 	"harness/api/conns"
 	"harness/api/idempotency"
 	"harness/api/rpc"
@@ -106,6 +107,7 @@ type Server struct {
 	exporter *otlp.Exporter // nil if spans are not exported
 	search   *search.Index
 	rpc      *rpc.Server
+	app      *appserver.Server // nil without HARNESS_DOORS=app-server
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
@@ -160,7 +162,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 		lifecycle.Part{Name: "extensions", Start: s.extensions.startExtensions, Stop: s.extensions.stopExtensions, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "watch over other nodes", Start: s.nodes.startWatch, Stop: s.nodes.stopWatch, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "pruning", Start: s.maintenance.Start, Stop: s.maintenance.Stop, Bound: 2 * time.Second},
-		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "protocols on sockets", Start: s.startProtocols, Stop: s.stopProtocols, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "requests of other nodes", Start: s.nodes.serveNodePort, Stop: s.nodes.stopNodePort, Bound: 3 * time.Second},

@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"harness/api"
 	"harness/api/admin"
+	"harness/api/appserver"
 	"harness/api/calls"
 	"harness/api/conns"
 	"harness/api/rpc"
@@ -16,6 +18,7 @@ import (
 	"harness/internal/lib/version"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
+	"harness/internal/platform/config"
 	"harness/internal/platform/journal"
 	"harness/stream"
 )
@@ -39,7 +42,8 @@ func (s *Server) startHTTP(context.Context) error {
 	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
-		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Tasks: s.taskAPI, Pages: pages.beside,
+		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
+			Pages:   pages.beside,
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
 		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.access.localAccess},
 		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,
@@ -83,10 +87,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
 		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict,
 		Rate: s.cfg.Limits.RPCRate,
-		Yolo: s.cfg.AllowYolo,
-		Context: func(ctx context.Context) context.Context {
-			return journal.Patient(ctx, s.cfg.Limits.StoreWait)
-		},
+		Yolo: s.cfg.AllowYolo, Context: s.patient,
 	}
 	if s.nodePort != nil {
 		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Ownership.Owns
@@ -97,7 +98,41 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 	return s.rpc.Start(ctx)
 }
 
-func (s *Server) stopRPC(ctx context.Context) error { return s.rpc.Stop(ctx) }
+// startProtocols makes the handlers of JSON-RPC and of front ends.
+func (s *Server) startProtocols(ctx context.Context) (err error) {
+	if err := s.startRPC(ctx); err != nil || !s.cfg.HasDoor(config.DoorAppServer) {
+		return err
+	}
+	s.app, err = appserver.New(appserver.Options{
+		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorAppServer),
+	})
+	if err != nil {
+		return err
+	}
+	return s.app.Start(ctx)
+}
+
+func (s *Server) stopProtocols(ctx context.Context) error {
+	var app error
+	if s.app != nil {
+		app = s.app.Stop(ctx)
+	}
+	return errors.Join(app, s.rpc.Stop(ctx))
+}
+
+// patient lets calls of sockets wait for a store that refuses writes.
+func (s *Server) patient(ctx context.Context) context.Context {
+	return journal.Patient(ctx, s.cfg.Limits.StoreWait)
+}
+
+// doors serve the protocols of front ends, by path. Their sockets count with the stream's.
+func (s *Server) doors(streams *stream.Handler) map[string]http.Handler {
+	if s.app == nil {
+		return nil
+	}
+	return map[string]http.Handler{"/": streams.For(s.app).Reading(appserver.MaxMessage)} // codex dials no other path
+}
 
 // rpcHandlers serves JSON-RPC; /ws is the path that cdev's clients use. Its sockets count with the stream's.
 func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {

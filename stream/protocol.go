@@ -34,6 +34,15 @@ func (h *Handler) For(protocol Protocol) *Handler {
 	return &other
 }
 
+// Reading returns a handler that accepts messages of at most limit bytes, at once.
+func (h *Handler) Reading(limit int64) *Handler {
+	other, limits := *h, *h.limits
+	limits.largest = uint64(max(0, limit))
+	limits.burst = max(limits.burst, 2*float64(limit)/byteCost)
+	other.opts.ReadLimit, other.limits = limit, &limits
+	return &other
+}
+
 // serveProtocol is serve for a protocol.
 func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave func()) bool {
 	conn := h.accept(w, r)

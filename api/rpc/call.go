@@ -120,13 +120,13 @@ func shown(name string) string {
 
 // admit checks whether the caller may call the method here.
 func (c *call) admit() *wire.Error {
-	if !allows(c.peer.principal.Role, c.method.role) {
+	if !allows(c.peer.Principal.Role, c.method.role) {
 		return forbidden(c.method.name, c.method.role)
 	}
-	if (c.method.scope == scopeSocket || c.method.socket) && c.peer.socket == nil {
+	if (c.method.scope == scopeSocket || c.method.socket) && c.peer.Socket == nil {
 		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: " + c.method.name + " needs a websocket"}
 	}
-	if c.server.opts.Strict && c.peer.socket != nil && c.method.role != "" && c.method.name != methodInitialize &&
+	if c.server.opts.Strict && c.peer.Socket != nil && c.method.role != "" && c.method.name != methodInitialize &&
 		!c.peer.hasInitialized() {
 		return &wire.Error{Code: wire.CodeInvalidRequest, Message: "Invalid request: not initialized"}
 	}

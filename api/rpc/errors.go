@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"harness/api/door"
 	"harness/api/rpc/wire"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
@@ -159,9 +160,15 @@ func forbidden(method string, needs role) *wire.Error {
 		}{string(needs)}}
 }
 
-// rateLimited refuses a message above the rate.
-func rateLimited(wait time.Duration) *wire.Error {
-	return &wire.Error{Code: wire.CodeInternal, Message: "Too many messages", Data: failureData{
-		Code: failedRate, RetryAfterMS: max(1, wait.Milliseconds()), Retryable: true,
-	}}
+// refusal is the error of a message that is not carried out.
+func refusal(reason door.Refusal, wait time.Duration) *wire.Error {
+	switch reason {
+	case door.TooOften:
+		return &wire.Error{Code: wire.CodeInternal, Message: "Too many messages", Data: failureData{
+			Code: failedRate, RetryAfterMS: max(1, wait.Milliseconds()), Retryable: true,
+		}}
+	case door.TooMany:
+		return failure(failedBusy, "", "Too many requests of this socket are in flight", true)
+	}
+	return failure(failedStopping, "", "The server is shutting down", true)
 }

@@ -151,7 +151,7 @@ func ids(peers []*peer, but *peer) []string {
 	named := []string{}
 	for _, p := range peers {
 		if p != but {
-			named = append(named, p.id)
+			named = append(named, p.ID)
 		}
 	}
 	slices.Sort(named)
@@ -198,10 +198,10 @@ func (p *peer) notifyViewers(method string, about focus) {
 		Viewers  []string `json:"viewers"`
 		Count    int      `json:"viewer_count"`
 		common
-	}{p.id, viewers, len(all),
+	}{p.ID, viewers, len(all),
 		common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
 	for _, other := range others {
-		other.socket.TrySend(notice)
+		other.Socket.TrySend(notice)
 	}
 }
 
@@ -229,7 +229,7 @@ func resume(ctx context.Context, c *call) (any, error) {
 			Message: "Invalid request: events/resume goes alone, not in a batch"}
 	}
 	after, _ := c.params["after"].(int64)
-	err := c.peer.socket.Resume(ctx, after, func(notice stream.Notice) *stream.Message {
+	err := c.peer.Socket.Resume(ctx, after, func(notice stream.Notice) *stream.Message {
 		answer := json.RawMessage(nil)
 		if !c.request.Notification() {
 			answer = wire.Result(c.request.ID, events.VerdictOf(notice))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"harness/api/door"
 	"harness/api/rest"
 	"harness/api/rpc/wire"
 	"harness/internal/lib/javascript"
@@ -37,16 +38,13 @@ func (s *Server) Post() http.Handler {
 		}
 		message := []byte(text)
 		p := s.newPeer(r, nil)
-		if wait := s.limiter.take(p.rateKey); wait > 0 {
-			writeReply(w, p.refuse(message, rateLimited(wait)))
+		refused, wait, leave := s.desk.Enter(p.Caller)
+		if refused != door.Accepted {
+			writeReply(w, p.refuse(message, refusal(refused, wait)))
 			return
 		}
-		if !s.begin() {
-			writeReply(w, p.refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
-			return
-		}
-		defer s.running.Done()
-		outcome := wire.Serve(p.ctx, message, p.call)
+		defer leave()
+		outcome := wire.Serve(p.Context, message, p.call)
 		writeReply(w, outcome.Reply)
 		outcome.After()
 	})

@@ -85,7 +85,7 @@ func initialize(_ context.Context, c *call) (any, error) {
 	}
 	self := named{"harness", c.server.opts.Version}
 	return initializeResult{
-		ProtocolVersion: protocolVersion, ServerInfo: self, ServerInfoToo: self, ClientID: c.peer.id,
+		ProtocolVersion: protocolVersion, ServerInfo: self, ServerInfoToo: self, ClientID: c.peer.ID,
 		Capabilities: capabilities{
 			Agent: map[string]bool{"run": false, "stop": true, "respond": true, "sessions": true, "sessionWatch": true},
 			Git:   none("status", "diff", "stage", "unstage", "discard", "commit", "push", "pull", "branches", "checkout"),
@@ -124,8 +124,8 @@ func (p *peer) introduce(c *call) error {
 			p.wanted[name] = slices.Contains(events.Names(), name)
 		}
 	}
-	if p.socket != nil && p.cursor {
-		p.socket.ShowPositions()
+	if p.Socket != nil && p.cursor {
+		p.Socket.ShowPositions()
 	}
 	p.see()
 	return nil
@@ -139,8 +139,8 @@ func (p *peer) hasInitialized() bool {
 
 func shutdown(ctx context.Context, c *call) (any, error) {
 	wire.Later(ctx, func() {
-		c.peer.socket.Drain()
-		c.peer.socket.Close(closeNormal, "as asked")
+		c.peer.Socket.Drain()
+		c.peer.Socket.Close(closeNormal, "as asked")
 	})
 	return success{true}, nil
 }

@@ -1,33 +1,24 @@
 package rpc
 
 import (
-	"cmp"
-	"context"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
-	"github.com/google/uuid"
-
+	"harness/api/door"
 	"harness/api/rpc/events"
 	"harness/api/rpc/wire"
-	"harness/internal/platform/auth"
 	"harness/stream"
 )
 
 // peer is the caller: a socket with its description and its watched sessions, or the caller of one POST.
 type peer struct {
-	server    *Server
-	id        string
-	principal auth.Principal
-	rateKey   string
-	ctx       context.Context
-	socket    *stream.Socket // nil for a POST
-	places    chan struct{}  // one per message in progress
+	*door.Caller
+	server *Server
 
 	mu          sync.Mutex
 	gone        bool
@@ -49,58 +40,16 @@ type client struct{ name, version string }
 type focus struct{ workspace, session, agent string }
 
 func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
-	principal, _ := auth.PrincipalFrom(r.Context())
-	p := &peer{server: s, id: uuid.NewString(), principal: principal, socket: socket, ctx: s.opts.Context(r.Context()),
-		watches: map[string]events.Place{}, workspaces: map[string]bool{}}
-	p.rateKey = "caller " + principal.Actor
-	if !principal.Named() {
-		p.rateKey = "connection " + p.id
-		if socket == nil {
-			host, _, _ := net.SplitHostPort(r.RemoteAddr)
-			p.rateKey = "address " + cmp.Or(host, r.RemoteAddr)
-		}
-	}
-	if socket != nil {
-		// The request ends with the handshake; its values are still needed.
-		ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
-		context.AfterFunc(socket.Context(), cancel)
-		p.ctx, p.places = ctx, make(chan struct{}, maxInFlight)
-	}
-	return p
+	return &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, watches: map[string]events.Place{},
+		workspaces: map[string]bool{}}
 }
 
 // OnMessage implements stream.Listener.
 func (p *peer) OnMessage(message []byte) {
-	s := p.server
-	if wait := s.limiter.take(p.rateKey); wait > 0 {
-		p.reply(p.refuse(message, rateLimited(wait)))
-		return
-	}
-	if !s.begin() {
-		p.reply(p.refuse(message, failure(failedStopping, "", "The server is shutting down", true)))
-		return
-	}
-	select {
-	case p.places <- struct{}{}:
-	default:
-		s.running.Done()
-		p.reply(p.refuse(message, failure(failedBusy, "", "Too many requests of this socket are in flight", true)))
-		return
-	}
-	go func() {
-		defer s.running.Done()
-		outcome := wire.Serve(p.ctx, message, p.call)
-		<-p.places
-		p.reply(outcome.Reply)
-		outcome.After()
-	}()
-}
-
-// reply sends a response after all events committed before it.
-func (p *peer) reply(answer []byte) {
-	if len(answer) > 0 {
-		p.socket.Send(stream.NewMessage(len(answer), func(dst []byte) []byte { return append(dst, answer...) }))
-	}
+	p.server.desk.Run(p.Caller, func() ([]byte, func()) {
+		outcome := wire.Serve(p.Context, message, p.call)
+		return outcome.Reply, outcome.After
+	}, func(reason door.Refusal, wait time.Duration) []byte { return p.refuse(message, refusal(reason, wait)) })
 }
 
 // legacy recognizes cdev's mobile client before its version 2.
@@ -129,7 +78,7 @@ func (p *peer) wantsLocked(method string) bool {
 // see updates what the stream sends to the socket. It requires p.mu. Sockets that watch the same sessions share one
 // ring.
 func (p *peer) see() {
-	if p.socket == nil || p.gone {
+	if p.Socket == nil || p.gone {
 		return
 	}
 	watches := maps.Clone(p.watches)
@@ -144,7 +93,7 @@ func (p *peer) see() {
 		strings.Join(sessions, "\x01"), strings.Join(slices.Sorted(maps.Keys(spaces)), "\x01"), strconv.FormatBool(all),
 		strconv.FormatBool(wanted == nil), strings.Join(slices.Sorted(maps.Keys(wanted)), "\x01"),
 	}, "\x00")
-	p.socket.SetAudience(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
+	p.Socket.SetAudience(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
 		return wants(frame.Type) && events.Sees(frame,
 			func(session string) bool { _, watched := watches[session]; return watched },
 			func(workspace string) bool { return all || spaces[workspace] })

@@ -21,7 +21,7 @@ func (p *peer) call(ctx context.Context, request wire.Request) (any, *wire.Error
 // refuse responds to a message without executing any of its requests. It returns nil if no client waits for a
 // response.
 func (p *peer) refuse(message []byte, failed *wire.Error) json.RawMessage {
-	return wire.Serve(p.ctx, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
+	return wire.Serve(p.Context, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
 		p.record(ctx, request, nil, failed)
 		return nil, failed
 	}).Reply
@@ -36,7 +36,7 @@ func (p *peer) record(ctx context.Context, request wire.Request, result any, fai
 	if failed != nil {
 		about.Outcome, about.Code = outcomeOf(failed)
 	}
-	calls.Record(ctx, p.principal, about)
+	calls.Record(ctx, p.Principal, about)
 }
 
 // outcomeOf converts an error into an outcome and its code.

@@ -44,15 +44,8 @@ func requestMethods() []method {
 	}
 }
 
-func (c *call) actor() string {
-	if c.peer.principal.Actor != "" {
-		return c.peer.principal.Actor
-	}
-	return "local"
-}
-
 func (c *call) audit() operations.Audit {
-	return operations.Audit{Actor: c.actor(), Source: "json-rpc"}
+	return operations.Audit{Actor: c.peer.Actor(), Source: "json-rpc"}
 }
 
 // oldest returns the oldest request of a kind in a session.
@@ -111,7 +104,7 @@ func (c *call) decideAs(ctx context.Context, open session.Request, word string) 
 	default:
 		return invalidParams("response", "must be yes or no", "response must be yes or no")
 	}
-	_, err := c.ops().DecideApproval(ctx, open.ID, decision, c.actor())
+	_, err := c.ops().DecideApproval(ctx, open.ID, decision, c.peer.Actor())
 	return err
 }
 
@@ -154,7 +147,7 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 			"response must be an object of answers by question: several are open")
 	}
 	_, err := c.ops().DecideToolInput(ctx, open.ID,
-		operations.ToolInputDecision{Decision: "accept", Answers: javascript.MustEncode(answers)}, c.actor())
+		operations.ToolInputDecision{Decision: "accept", Answers: javascript.MustEncode(answers)}, c.peer.Actor())
 	return err
 }
 
@@ -272,7 +265,7 @@ func decide(ctx context.Context, c *call) (any, error) {
 			decision.Scope = "session"
 		}
 	}
-	_, err = c.ops().DecideApproval(ctx, id, decision, c.actor())
+	_, err = c.ops().DecideApproval(ctx, id, decision, c.peer.Actor())
 	var settled *session.SettledError
 	if errors.As(err, &settled) {
 		return late(settled.Request), nil

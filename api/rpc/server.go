@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api/door"
 	"harness/api/rest"
 	"harness/api/rpc/events"
 	"harness/api/rpc/registry"
@@ -35,7 +36,7 @@ type Options struct {
 	Yolo bool
 	// Owners forwards calls to the node that owns a session. If nil, the error is not_owner, and clients must call that
 	// node.
-	Owners Owners
+	Owners door.Owners
 	// Owns reports whether this node owns a session; required with Owners.
 	Owns func(session.Session) bool
 	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
@@ -48,9 +49,6 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// maxInFlight limits the concurrent messages of one socket.
-const maxInFlight = 64
-
 // Server executes calls, and sends notifications to sockets. Start it before it serves.
 type Server struct {
 	opts      Options
@@ -58,16 +56,13 @@ type Server struct {
 	directory *events.Directory
 	feed      *events.Feed
 	stamp     registry.Stamp
-	limiter   limiter
+	desk      *door.Desk
 	began     time.Time
 	bodies    rest.Bodies
 
-	mu      sync.Mutex
-	peers   map[*peer]struct{}
-	running sync.WaitGroup // one per message, one per pending session
-	stopped bool
-	quit    chan struct{}
-	beats   sync.WaitGroup
+	mu    sync.Mutex
+	peers map[*peer]struct{}
+	beats sync.WaitGroup
 }
 
 // New creates a Server. It fails if the registry names a method that is not in the table.
@@ -83,8 +78,7 @@ func New(options Options) (*Server, error) {
 	}
 	directory := events.NewDirectory()
 	s := &Server{opts: options, methods: map[string]*method{}, directory: directory, feed: events.NewFeed(directory),
-		limiter: limiter{rate: options.Rate, now: options.Clock}, began: options.Clock(), peers: map[*peer]struct{}{},
-		quit: make(chan struct{})}
+		desk: door.NewDesk(options.Rate, options.Clock), began: options.Clock(), peers: map[*peer]struct{}{}}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
 			return nil, fmt.Errorf("JSON-RPC method %s is in the table twice", m.name)
@@ -107,36 +101,12 @@ func (s *Server) Start(context.Context) error {
 
 // Stop accepts no more messages and waits, within ctx, for messages in progress. The stream closes the sockets.
 func (s *Server) Stop(ctx context.Context) error {
-	s.mu.Lock()
-	first := !s.stopped
-	s.stopped = true
-	s.mu.Unlock()
-	if first {
-		close(s.quit)
-	}
+	err := s.desk.Stop(ctx)
 	s.beats.Wait()
-	done := make(chan struct{})
-	go func() {
-		s.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("JSON-RPC calls are still running: %w", ctx.Err())
+	if err != nil {
+		return fmt.Errorf("stop JSON-RPC: %w", err)
 	}
-}
-
-// begin counts work that Stop waits for. It returns false once the server stops. Call running.Done after the work.
-func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return false
-	}
-	s.running.Add(1)
-	return true
+	return nil
 }
 
 // beat sends heartbeats, because clients treat silence as a dead connection.
@@ -144,7 +114,7 @@ func (s *Server) beat() {
 	ticker := time.Tick(s.opts.Heartbeat)
 	for sequence := 1; ; sequence++ {
 		select {
-		case <-s.quit:
+		case <-s.desk.Quit():
 			return
 		case <-ticker:
 		}
@@ -156,7 +126,7 @@ func (s *Server) beat() {
 		}{now, sequence, common{Timestamp: now}})
 		s.each(func(p *peer) {
 			if p.wants(events.Heartbeat) {
-				p.socket.TrySend(beat)
+				p.Socket.TrySend(beat)
 			}
 		})
 	}

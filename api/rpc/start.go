@@ -214,14 +214,12 @@ func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 // later runs a function after the response, even if the socket closes. A stopping server waits for it.
 func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
-	c.server.running.Add(1) // the call itself is counted, so Wait has not returned yet
 	wire.Later(ctx, func() {
-		go func() {
-			defer c.server.running.Done()
+		c.server.desk.Later(func() {
 			if err := fn(ctx); err != nil {
 				telemetry.Log(ctx).Warn().Err(err).Str("method", c.method.name).Msg("work after a response failed")
 			}
-		}()
+		})
 	})
 }
 

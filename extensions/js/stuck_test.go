@@ -118,7 +118,7 @@ func TestRestartsBackOff(t *testing.T) {
 	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(`() => { while (true) {} }`, `() => "fine"`))
 	refused := false
 	for range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*engineSlowdown*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), (1+engineSlowdown)*50*time.Millisecond) // enough time to start
 		_, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		cancel()
 		if err == nil {

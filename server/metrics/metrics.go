@@ -38,6 +38,7 @@ type Metrics struct {
 	Calls    Calls
 	Spans    Spans
 	Notified Notify
+	Doors    Doors
 }
 
 // New registers every metric; runtimes are the label values for runtimes.
@@ -75,7 +76,7 @@ func New(runtimes []string) *Metrics {
 	m.Nodes = newNodeMetrics(m.Registry)
 	m.Turns, m.Work = newTurnMetrics(m.Registry, runtimes), newWorkMetrics(m.Registry)
 	m.Calls, m.Spans = newCallMetrics(m.Registry), newSpanMetrics(m.Registry)
-	m.Notified = newNotifyMetrics(m.Registry)
+	m.Notified, m.Doors = newNotifyMetrics(m.Registry), newDoorMetrics(m.Registry)
 	return m
 }
 

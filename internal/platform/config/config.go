@@ -26,6 +26,7 @@ type Config struct {
 	InsecureNoAuth bool     // HARNESS_INSECURE_NO_AUTH
 	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" disables login by OpenID Connect
 	Console        bool     // HARNESS_CONSOLE
+	Doors          []string // HARNESS_DOORS; see HasDoor
 	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
@@ -102,6 +103,15 @@ func (c *Config) Serves() bool { return slices.Contains(c.Roles, RoleAPI) }
 
 // Runs reports whether this server runs agents and owns their sessions.
 func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
+
+// HasDoor reports whether a protocol for front ends is served.
+func (c *Config) HasDoor(name string) bool { return slices.Contains(c.Doors, name) }
+
+// DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS. doorsNone serves none.
+const (
+	DoorAppServer = "app-server"
+	doorsNone     = "none"
+)
 
 // The roles of HARNESS_ROLES.
 const (

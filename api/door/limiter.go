@@ -1,4 +1,4 @@
-package rpc
+package door
 
 import (
 	"sync"

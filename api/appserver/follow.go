@@ -1,0 +1,207 @@
+package appserver
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+
+	"harness/api/door"
+	"harness/internal/platform/auth"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+)
+
+// follow is a socket's view of one session.
+type follow struct {
+	peer       *peer
+	id, cwd    string
+	forSession bool // an approval may last for the session
+	following  *door.Following[event]
+
+	mu       sync.Mutex
+	timer    *time.Timer
+	ends     map[string]int64  // by text: how much of it the client has, in UTF-16 code units
+	asked    map[string]*asked // the open requests that the client has
+	mine     map[string]bool   // requests that this client decides
+	steered  []string          // texts whose item the client has already
+	repeated map[string]bool   // items that repeat such a text
+}
+
+// follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has
+// ended.
+func (p *peer) follow(s session.Session, held bool) *follow {
+	var can runtime.Capabilities
+	_ = json.Unmarshal(s.Capabilities, &can) // unknown ones: an approval is for once
+	f := &follow{peer: p, id: s.ID, cwd: s.Cwd, forSession: can.ApproveForSession, ends: map[string]int64{},
+		asked: map[string]*asked{}, mine: map[string]bool{}, repeated: map[string]bool{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return nil
+	}
+	if before := p.follows[s.ID]; before != nil {
+		before.end()
+	}
+	f.following = p.server.follows.Attach(s.ID, held, f.give)
+	p.follows[s.ID] = f
+	p.listen()
+	return f
+}
+
+// following returns how the socket follows a session, or nil.
+func (p *peer) following(session string) *follow {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.follows[session]
+}
+
+// unfollow ends what the socket gets of a session.
+func (p *peer) unfollow(session string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.follows[session]
+	if f == nil {
+		return false
+	}
+	delete(p.follows, session)
+	f.end()
+	p.listen()
+	return true
+}
+
+func (f *follow) end() {
+	f.mu.Lock()
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.mu.Unlock()
+	f.following.Detach()
+}
+
+// give sends an event to the client.
+func (f *follow) give(e event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case e.ended:
+		f.peer.notify("thread/deleted", object{"threadId": f.id})
+		go f.peer.unfollow(f.id)
+	case e.moved:
+		if auth.ProjectsFrom(f.peer.Context) != nil {
+			go f.peer.recheck(f.id)
+		}
+	case e.asked != nil:
+		f.ask(e.asked)
+	case e.settled != nil:
+		f.settle(*e.settled)
+	case e.text != nil:
+		f.delta(e)
+	case e.item != "" && f.repeats(e):
+	default:
+		f.around(e)
+	}
+}
+
+// around sends a notification, and the status that changes with it.
+func (f *follow) around(e event) {
+	switch e.method {
+	case wire.MethodTurnStarted:
+		f.status("active")
+	case wire.MethodTurnCompleted:
+		f.repeated = map[string]bool{}
+		f.status("idle")
+	}
+	if f.peer.wants(e.method) {
+		f.peer.out.Put(e.message)
+	}
+}
+
+func (f *follow) status(state string, flags ...string) {
+	status := object{"type": state}
+	if state == "active" {
+		status["activeFlags"] = append([]string{}, flags...)
+	}
+	f.peer.notify(noticeStatus, object{"threadId": f.id, "status": status})
+}
+
+// textKey names a text of an item.
+func textKey(item, into string) string { return item + "\x00" + into }
+
+// delta sends the part of a text that the client does not have. Live text comes early and, joined, once more when it
+// is stored.
+func (f *follow) delta(e event) {
+	const most = 1000 // texts that grow at once
+	if len(f.ends) > most {
+		clear(f.ends)
+	}
+	key := textKey(e.item, e.text.Into)
+	end, known := f.ends[key]
+	to := e.text.Offset + e.text.Length
+	switch {
+	case !known, end == e.text.Offset, e.text.Offset > end && e.pos > 0:
+		f.peer.out.Put(e.message)
+	case to <= end, e.text.Offset > end: // it has this, or lacks what comes before: the stored text follows
+		return
+	default:
+		f.peer.out.Put(e.after(end))
+	}
+	f.ends[key] = to
+}
+
+// repeats reports whether an item is the runtime's echo of a message that the client already has as an item.
+func (f *follow) repeats(e event) bool {
+	if f.repeated[e.item] {
+		return true
+	}
+	if e.said == "" {
+		return false
+	}
+	at := slices.Index(f.steered, strings.TrimSpace(e.said))
+	if at < 0 {
+		return false
+	}
+	f.steered = slices.Delete(f.steered, at, at+1)
+	f.repeated[e.item] = true
+	return true
+}
+
+// expect prepares for the echo of a message, which comes after the turn if the runtime cannot be steered. A runtime
+// without echoes leaves the texts here; the oldest go.
+func (f *follow) expect(text string) {
+	const most = 50
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.steered = append(f.steered, strings.TrimSpace(text)); len(f.steered) > most {
+		f.steered = f.steered[1:]
+	}
+}
+
+// has notes how much of a text the client has.
+func (f *follow) has(item, into, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ends[textKey(item, into)] = int64(len(utf16.Encode([]rune(text))))
+}
+
+// release sends an answer and then what was held. pos is the position of the state that the answer, or the one before
+// it, describes; with items it lists the session's items.
+func (f *follow) release(text []byte, pos int64, items bool, more func()) {
+	f.following.Release(func() func(event) bool {
+		f.peer.out.Put(text)
+		if more != nil {
+			more()
+		}
+		return func(e event) bool { return items && e.item != "" && e.text == nil && e.pos > 0 && e.pos <= pos }
+	})
+}
+
+// held releases a session whose history the client does not read.
+func (f *follow) held(wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.timer = time.AfterFunc(wait, func() { f.release(nil, 0, false, nil) })
+}

@@ -1,0 +1,208 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"harness/api/calls"
+	"harness/internal/operations"
+	"harness/internal/platform/telemetry"
+	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/audit"
+	"harness/internal/services/session"
+)
+
+// ask sends a request to the client, unless it has it. It requires f.mu.
+func (f *follow) ask(r *asked) {
+	if f.asked[r.id] != nil || !f.peer.decides() || r.kind == string(runtime.RequestToolCall) {
+		return
+	}
+	f.asked[r.id] = r
+	flag := "waitingOnApproval"
+	if r.kind == string(runtime.RequestToolInput) {
+		flag = "waitingOnUserInput"
+	}
+	f.status("active", flag)
+	method, params := completeRequest(*r, f.cwd, f.forSession)
+	f.peer.out.Put(request(r.id, method, params))
+}
+
+// askAgain sends the open requests of a session, as after a reconnect.
+func (f *follow) askAgain(open []session.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range open {
+		f.ask(&asked{id: r.ID, kind: string(r.Kind), method: r.Method, session: r.SessionID, turn: r.TurnID, item: r.ItemID,
+			at: r.CreatedAt, params: r.Params, decisions: r.Decisions, questions: r.Questions})
+	}
+}
+
+// settle takes a request away from the client. A client that did not decide it learns who did. It requires f.mu.
+func (f *follow) settle(s settled) {
+	if f.asked[s.id] == nil {
+		return
+	}
+	delete(f.asked, s.id)
+	f.peer.notify(wire.MethodRequestResolved, object{"threadId": f.id, "requestId": s.id})
+	if len(f.asked) == 0 {
+		f.status("active")
+	}
+	if s.by != "" && s.decision != "" && !f.mine[s.id] {
+		f.peer.warn(f.id, alreadyDecided(s.decision, s.by))
+	}
+	delete(f.mine, s.id)
+}
+
+func alreadyDecided(decision, by string) string {
+	done := map[string]string{"accept": "accepted", "decline": "declined", "cancel": "canceled"}[decision]
+	if done == "" {
+		done = "answered"
+	}
+	if by != "" {
+		by = " by " + by
+	}
+	return "Already " + done + by + "."
+}
+
+// open finds a request that the client was asked.
+func (p *peer) open(id string) (*follow, *asked) {
+	p.mu.Lock()
+	all := make([]*follow, 0, len(p.follows))
+	for _, one := range p.follows {
+		all = append(all, one)
+	}
+	p.mu.Unlock()
+	for _, one := range all {
+		one.mu.Lock()
+		r := one.asked[id]
+		if r != nil {
+			one.mine[id] = true
+		}
+		one.mu.Unlock()
+		if r != nil {
+			return one, r
+		}
+	}
+	return nil, nil
+}
+
+// decide settles a request with a client's answer. An error is no decision: the request stays open.
+func (p *peer) decide(ctx context.Context, m message) {
+	f, r := p.open(wire.Text(m.ID))
+	if r == nil || !p.decides() {
+		return
+	}
+	var err error
+	if len(m.Error) > 0 && string(m.Error) != "null" {
+		err = errNoDecision
+	} else {
+		err = p.settleAs(ctx, r, m.Result)
+		about := audit.Call{Protocol: "app-server", Route: r.method, SessionID: r.session, Outcome: "ok"}
+		if err != nil {
+			about.Outcome, about.Code = "refused", string(operations.Classify(err).Code)
+		}
+		calls.Record(ctx, p.Principal, about)
+	}
+	if err == nil {
+		return
+	}
+	f.mu.Lock()
+	delete(f.mine, r.id)
+	f.mu.Unlock()
+	var late *session.SettledError
+	switch {
+	case errors.Is(err, errNoDecision):
+	case errors.As(err, &late):
+		decision := ""
+		if late.Request.Reply != nil {
+			decision = late.Request.Reply.Decision
+		}
+		p.warn(r.session, alreadyDecided(decision, late.Request.DecidedBy))
+	default:
+		failed := operations.Classify(err)
+		if failed.Code == operations.CodeInternal {
+			telemetry.Log(ctx).Error().Err(err).Str("request", r.id).Msg("a decision was not stored")
+		}
+		p.warn(r.session, "The decision did not count: "+failed.Message)
+	}
+}
+
+var errNoDecision = errors.New("an error is no decision")
+
+// settleAs settles a request with the result of its method.
+func (p *peer) settleAs(ctx context.Context, r *asked, result json.RawMessage) (err error) {
+	ops, by := p.server.opts.Operations, p.Actor()
+	if r.method == wire.MethodElicit {
+		return p.settleForm(ctx, r, result)
+	}
+	if r.kind == string(runtime.RequestToolInput) {
+		_, err = ops.DecideToolInput(ctx, r.id, operations.ToolInputDecision{Decision: "accept",
+			Answers: wire.Members(result, "answers")[0]}, by)
+		return err
+	}
+	decision, err := approvalOf(r.method, result)
+	if err == nil {
+		_, err = ops.DecideApproval(ctx, r.id, decision, by)
+	}
+	return err
+}
+
+// approvalOf reads the decision on an approval.
+func approvalOf(method string, result json.RawMessage) (operations.ApprovalDecision, error) {
+	given := wire.Members(result, "decision", "permissions", "scope")
+	if method == wire.MethodApprovePermissions {
+		var granted map[string]json.RawMessage
+		if _ = json.Unmarshal(given[1], &granted); !slices.ContainsFunc(values(granted), func(v json.RawMessage) bool {
+			return string(v) != "null"
+		}) {
+			return operations.ApprovalDecision{Decision: "decline"}, nil
+		}
+		scope := "turn"
+		if wire.Text(given[2]) == "session" {
+			scope = "session"
+		}
+		return operations.ApprovalDecision{Decision: "accept", Scope: scope}, nil
+	}
+	switch word := wire.Text(given[0]); {
+	case word == "acceptForSession":
+		return operations.ApprovalDecision{Decision: "accept", Scope: "session"}, nil
+	case word == "accept":
+		return operations.ApprovalDecision{Decision: word, Scope: "turn"}, nil
+	case word == "decline", word == "cancel":
+		return operations.ApprovalDecision{Decision: word}, nil
+	case len(given[0]) > 0 && given[0][0] == '{':
+		decision := "accept"
+		policy := wire.Members(wire.Members(given[0], "applyNetworkPolicyAmendment")[0], "network_policy_amendment")[0]
+		if wire.Text(wire.Members(policy, "action")[0]) == "deny" {
+			decision = "decline"
+		}
+		return operations.ApprovalDecision{Decision: decision, Choice: given[0]}, nil
+	}
+	return operations.ApprovalDecision{}, invalid("the decision is unknown")
+}
+
+func values(members map[string]json.RawMessage) (all []json.RawMessage) {
+	for _, one := range members {
+		all = append(all, one)
+	}
+	return all
+}
+
+// settleForm settles a form, a page, or a runtime's question about a tool of an MCP server.
+func (p *peer) settleForm(ctx context.Context, r *asked, result json.RawMessage) (err error) {
+	ops, by := p.server.opts.Operations, p.Actor()
+	action := wire.Text(wire.Members(result, "action")[0])
+	if r.kind == string(runtime.RequestApproval) {
+		_, err = ops.DecideApproval(ctx, r.id, operations.ApprovalDecision{Decision: action}, by)
+		return err
+	}
+	in := operations.ToolInputDecision{Decision: action}
+	if action == "accept" {
+		in.Response = result
+	}
+	_, err = ops.DecideToolInput(ctx, r.id, in, by)
+	return err
+}

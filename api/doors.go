@@ -1,0 +1,20 @@
+package api
+
+import (
+	"net/http"
+
+	"harness/api/rest"
+)
+
+// besideDoors serves the upgrades of Doors; next serves all other requests. A page gets here only from an allowed
+// origin, and an agent never.
+func (s *server) besideDoors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		door := s.Doors[r.URL.Path]
+		if door == nil || r.Method != http.MethodGet || r.Header.Get("Upgrade") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.serve(w, r, &rest.Route{Method: r.Method, Path: r.URL.Path, Access: rest.AccessViewer, OwnReach: true, Raw: door}, nil, nil)
+	})
+}

@@ -1,0 +1,169 @@
+// Package bridge connects a program's standard input and output to a websocket of a server: one message for each line.
+//
+// It owns the pipe and what a new connection needs after a lost one. It must never know what a message means beyond
+// that.
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Protocol says what a new connection needs.
+type Protocol interface {
+	// Sent notes a message of the program, before it is sent.
+	Sent(message []byte)
+	// Received notes a message of the server, and reports whether the program gets it.
+	Received(message []byte) bool
+	// Again returns the messages that a new connection begins with.
+	Again() [][]byte
+	// Lost returns what the program gets for messages whose connection was lost.
+	Lost() [][]byte
+}
+
+// maxMessage is the maximum length of a message in bytes.
+const maxMessage = 64 << 20
+
+// longestPause is the longest time between attempts to connect.
+const longestPause = 8 * time.Second
+
+// Bridge is a pipe between a program and a server.
+type Bridge struct {
+	URL      string
+	Header   http.Header
+	Protocol Protocol
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Run copies messages until in ends. The first connection is tried once; a lost one is tried again without end.
+func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	b.out = out
+	conn, err := b.dial(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", b.URL, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lines, failed := make(chan []byte), make(chan error, 1)
+	go func() { failed <- read(ctx, in, lines) }()
+	for {
+		if ended, err := b.serve(ctx, conn, lines, failed); ended {
+			_ = conn.Close(websocket.StatusNormalClosure, "") // the server may be gone
+			return err
+		}
+		_ = conn.CloseNow() // it is lost
+		if conn, err = b.reconnect(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// read passes on the lines of a program.
+func read(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, maxMessage)
+	for scan.Scan() {
+		if line := bytes.TrimSpace(scan.Bytes()); len(line) > 0 {
+			select {
+			case lines <- bytes.Clone(line):
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+	return scan.Err()
+}
+
+// serve copies messages until the program or the connection ends.
+func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan []byte, failed <-chan error) (ended bool, err error) {
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		for {
+			_, message, err := conn.Read(ctx)
+			if err != nil || b.Protocol.Received(message) && b.write(message) != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case line := <-lines:
+			b.Protocol.Sent(line)
+			if conn.Write(ctx, websocket.MessageText, line) != nil {
+				return false, nil
+			}
+		case err := <-failed:
+			return true, err
+		case <-lost:
+			return false, nil
+		}
+	}
+}
+
+func (b *Bridge) write(message []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := b.out.Write(append(bytes.Clone(message), '\n'))
+	return err
+}
+
+func (b *Bridge) dial(ctx context.Context) (*websocket.Conn, error) {
+	conn, answer, err := websocket.Dial(ctx, b.URL, &websocket.DialOptions{HTTPHeader: b.Header})
+	if err != nil {
+		if answer != nil && answer.StatusCode != http.StatusSwitchingProtocols {
+			return nil, fmt.Errorf("the server answers %s: check its URL and your token (harness login)", answer.Status)
+		}
+		return nil, err
+	}
+	conn.SetReadLimit(maxMessage)
+	return conn, nil
+}
+
+// reconnect connects again, and begins as the protocol needs it.
+func (b *Bridge) reconnect(ctx context.Context) (*websocket.Conn, error) {
+	for _, message := range b.Protocol.Lost() {
+		if err := b.write(message); err != nil {
+			return nil, err
+		}
+	}
+	for pause := time.Duration(0); ; pause = min(max(time.Second, 2*pause), longestPause) {
+		if err := wait(ctx, pause); err != nil {
+			return nil, err
+		}
+		conn, err := b.dial(ctx)
+		if err != nil {
+			continue
+		}
+		for _, message := range b.Protocol.Again() {
+			if err = conn.Write(ctx, websocket.MessageText, message); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			return conn, nil
+		}
+		_ = conn.CloseNow()
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
