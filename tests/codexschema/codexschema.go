@@ -158,6 +158,7 @@ func generated(t testing.TB, version codextest.Version) string {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // as the rest of the cache
 		t.Fatal(err)
 	}
+	//nolint:usetesting // it moves into the cache, on the same disk
 	made, err := os.MkdirTemp(filepath.Dir(folder), "new-")
 	if err != nil {
 		t.Fatal(err)

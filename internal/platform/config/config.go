@@ -107,9 +107,11 @@ func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
 // HasDoor reports whether a protocol for front ends is served.
 func (c *Config) HasDoor(name string) bool { return slices.Contains(c.Doors, name) }
 
-// DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS. doorsNone serves none.
+// DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS, DoorAGUI that of web UIs. doorsNone serves
+// none.
 const (
 	DoorAppServer = "app-server"
+	DoorAGUI      = "ag-ui"
 	doorsNone     = "none"
 )
 

@@ -56,9 +56,9 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_CONSOLE", Default: "true",
 			Doc:   "Serve the web console to browsers; false leaves the API alone.",
 			field: func(c *Config) any { return &c.Console }},
-		{Name: "HARNESS_DOORS", Default: DoorAppServer, Allowed: "app-server, or none",
-			check: func(s string) bool { return s == DoorAppServer || s == doorsNone },
-			Doc: "Protocols of front ends that are served besides the API: app-server for codex's TUI (`codex --remote`), see " +
+		{Name: "HARNESS_DOORS", Default: DoorAppServer + "," + DoorAGUI, Allowed: "app-server and ag-ui, separated by a comma, or none",
+			check: func(s string) bool { return s == DoorAppServer || s == DoorAGUI || s == doorsNone },
+			Doc: "Protocols of front ends that are served besides the API: app-server for codex's TUI (`codex --remote`), ag-ui for web UIs (`/agui`), see " +
 				"[front-ends.md](front-ends.md).",
 			field: func(c *Config) any { return &c.Doors }},
 	})

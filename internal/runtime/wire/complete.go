@@ -62,7 +62,8 @@ func WithClientID(item json.RawMessage, clientID string) json.RawMessage {
 // CompleteRequest adds the members that the parameters of a request lack if an earlier version stored it. createdAt is
 // the time of the request in ms. Complete parameters stay as they are, byte for byte.
 func CompleteRequest(method string, params json.RawMessage, createdAt int64) json.RawMessage {
-	name, value := "", json.RawMessage(nil)
+	var name string
+	var value json.RawMessage
 	switch method {
 	case MethodApproveCommand, MethodApproveFileChange, MethodApprovePermissions, MethodApproveTool:
 		name, value = "startedAtMs", encode(createdAt)
