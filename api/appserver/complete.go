@@ -25,8 +25,11 @@ func completeItem(raw json.RawMessage) (json.RawMessage, bool) {
 // complete returns the request as clients know it.
 func (r *asked) complete(cwd string, forSession bool) (method string, params json.RawMessage) {
 	method, params = wire.Pending{Method: r.method, Params: r.params, CreatedAt: r.at, Cwd: cwd, ForSession: forSession}.Native()
-	if r.questions != nil && method == wire.MethodAskUser {
-		params = jsonobject.Parse(params).Set("questions", r.questions).Encode()
+	switch given := jsonobject.Parse(params); {
+	case r.questions != nil && method == wire.MethodAskUser:
+		params = given.Set("questions", r.questions).Encode()
+	case method == wire.MethodApproveCommand && wire.Known(given.Get("kind")) == nil:
+		params = given.Set("kind", json.RawMessage(`"command"`)).Encode()
 	}
 	return method, params
 }
