@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. The last one is
-// HARNESS_DOORS: an operator must be able to close a protocol that is open by default.
-const maxSettings = 111
+// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. The last ones are
+// HARNESS_DOORS, which closes protocols that are open by default, and HARNESS_ACP_MCP, without which a client's MCP
+// servers could only be ignored.
+const maxSettings = 112
 
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()
