@@ -9,17 +9,18 @@ LDFLAGS := -s -w -X harness/internal/lib/version.program=$(VERSION)
 TEST_P       ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TEST_TIMEOUT ?= 40m
 TEST_FLAGS   ?=
-# Tests of a package that run at once. Most bring agents, which take seconds of a processor to start: more of them only time out.
-TEST_PARALLEL ?= $(TEST_P)
+# Tests of a package that run at once. They wait for a third of their time, but bring agents, which take seconds of a processor to start:
+# many more of them would time out.
+TEST_PARALLEL ?= $(shell expr $(TEST_P) + 1)
 # The packages that take longest begin first: one that began late would be waited for alone.
 LONGEST      := $(addprefix ./internal/,runtime/acp services/session/manager runtime/opencode runtime/codex platform/journal) ./queue ./api \
 	$(addprefix ./tests/e2e/,agents clients nodes crashes transcripts ...) ./internal/runtime/claude ./cmd/harness ./internal/content/backup
 RUNTIMES     ?= claude gemini opencode
 # Each process of a test would wait a second at its end for races that others may still find.
 TEST_GORACE  ?= atexit_sleep_ms=0
-# The race detector looks at Go's memory only. SQLite, transpiled from C, keeps its own outside of that, so in it there is nothing to detect
-# but it costs most of a test's time; its driver and all that uses it are under the detector.
-SQLITE_IN_C  := -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -gcflags=modernc.org/memory=-race=false
+# The race detector looks at Go's memory only. SQLite and QuickJS, transpiled from C, keep their own outside of that, so in them there is nothing
+# to detect but they cost most of a test's time; their drivers and all that uses them are under the detector.
+IN_C         := $(foreach part,sqlite/lib libquickjs libc/... memory,-gcflags=modernc.org/$(part)=-race=false)
 # The client is a module of its own, which this one uses.
 CLIENT       := harness/client/...
 PKG          ?= ./... $(CLIENT)
@@ -63,10 +64,10 @@ build: ## build bin/harness, with the web console when Node.js and npm are there
 
 .PHONY: test
 test: ## install what the tests need, then vet and test everything, without network where that can be had; with -race but for scripts/runtests/plain.txt
-	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(SQLITE_IN_C)
+	@scripts/progress.sh 'test 1/2: what the tests need, and go vet' scripts/prepare-test.sh $(IN_C)
 	@# -vet=off: the whole of go vet has just run; for the tests it would look through all dependencies again.
 	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
-	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests -plain scripts/runtests/plain.txt go test -race $(SQLITE_IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
+	GORACE=$(TEST_GORACE) scripts/progress.sh 'test 2/2: go test' scripts/offline.sh bin/runtests -plain scripts/runtests/plain.txt go test -race $(IN_C) -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 # Minutes that a package may take in make check. None needs a part that is waited for.
 CHECK_TIMEOUT ?= 5m
@@ -76,7 +77,7 @@ check: ## vet, lint, and every test that needs no part from outside, on SQLite (
 	$(SHIPPED) go vet $(PKG)
 	@$(MAKE) --no-print-directory lint PKG='$(PKG)'
 	@$(SHIPPED) go build -o bin/runtests ./scripts/runtests
-	HARNESS_CHECK=1 $(SHIPPED) scripts/progress.sh 'check: go test' bin/runtests go test -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(CHECK_TIMEOUT) $(TEST_FLAGS) $(PKG)
+	HARNESS_CHECK=1 $(SHIPPED) scripts/progress.sh 'check: go test' bin/runtests go test -p $(TEST_P) -parallel $(TEST_PARALLEL) -vet=off -timeout $(CHECK_TIMEOUT) $(TEST_FLAGS) $(TEST_PKG)
 
 .PHONY: one
 one: ## run one test, found by its name: make one T=TestName [PKG=./folder], with no race detector and never from the cache

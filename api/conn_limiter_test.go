@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/api/calls"
 	"harness/api/conns"
 	"harness/internal/services/audit"
 	"harness/tests/polling"
@@ -279,7 +280,12 @@ func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 			<-release
 		}))
 	recorded := &calledLog{}
-	setup(t, func(p *parts) { p.Calls, p.Limiter = recorded, g.limiter })
+	setup(t, func(p *parts) {
+		p.Calls, p.Limiters = recorded, []*conns.Limiter{g.limiter}
+		p.Beside = func(r *http.Request) (calls.Route, bool) {
+			return calls.Route{Protocol: "link", Name: r.Method + " /link/{link}"}, strings.HasPrefix(r.URL.Path, "/link/")
+		}
+	})
 	refused := func(request string, status int) {
 		t.Helper()
 		answer, _ := io.ReadAll(g.dial(t, request))
@@ -295,14 +301,17 @@ func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 	defer close(release)
 	refused("POST /api/sessions/s1/archive"+rest, 503)
 	refused("POST /agents/api/sessions/s1/archive"+rest, 503)
+	refused("POST /link/secret"+rest, 503)
 	refused("GET /api/sessions"+rest, 503)
 	refused("POST /nothing"+rest, 503)
-	g.wait(t, "refusals", func() bool { return g.refused == 4 })
+	g.wait(t, "refusals", func() bool { return g.refused == 5 })
 	archive := audit.Call{Actor: "anonymous", Protocol: "rest", Route: "POST /api/sessions/{sessionId}/archive", Outcome: "failed",
 		Status: 503, Code: "too_many_connections"}
 	header := audit.Call{Actor: "anonymous", Protocol: "rest", Route: "DELETE /api/projects/{projectId}", Outcome: "refused",
 		Status: 431, Code: "request_failed"}
-	want := []audit.Call{header, archive, archive}
+	link := archive
+	link.Protocol, link.Route = "link", "POST /link/{link}"
+	want := []audit.Call{header, archive, archive, link}
 	var got []audit.Call
 	if !polling.Until(5*time.Second, func() bool { // a request is recorded after its response
 		recorded.mu.Lock()

@@ -146,9 +146,11 @@ type Answers struct {
 type Observation struct {
 	// Calls gets every request that may change something, regardless of its outcome. If nil, no request is recorded.
 	Calls calls.Sink
-	// Limiter accepts the connections. Calls records its refusals too. It may be nil.
-	Limiter *conns.Limiter
-	Logger  zerolog.Logger
+	// Limiters accept the connections. Calls records their refusals too.
+	Limiters []*conns.Limiter
+	// Beside returns the route of a request to a handler beside the API, false for all others. It may be nil.
+	Beside func(*http.Request) (calls.Route, bool)
+	Logger zerolog.Logger
 	// Answered gets every finished request: its route as in Operations ("" if none matched), the status, and the
 	// duration. A socket finishes when it closes. If nil, no request is counted.
 	Answered func(method, route string, status int, took time.Duration)
@@ -213,9 +215,20 @@ func New(options Options) http.Handler {
 	if s.Guard != nil {
 		handler = s.Guard(handler)
 	}
-	recorded := func(next http.Handler) http.Handler { return calls.Middleware(s.Calls, find, next) }
-	if s.Limiter != nil {
-		s.Limiter.Record(recorded)
+	for _, limiter := range s.Limiters {
+		limiter.Record(func(refusal http.Handler) http.Handler { return calls.Middleware(s.Calls, s.anyRoute(find), refusal) })
 	}
-	return recorded(s.observe(s.recoverPanics(handler)))
+	return calls.Middleware(s.Calls, find, s.observe(s.recoverPanics(handler)))
+}
+
+// anyRoute also finds the routes beside the API.
+func (s *server) anyRoute(find func(*http.Request) (calls.Route, bool)) func(*http.Request) (calls.Route, bool) {
+	return func(r *http.Request) (calls.Route, bool) {
+		if s.Beside != nil {
+			if route, is := s.Beside(r); is {
+				return route, true
+			}
+		}
+		return find(r)
+	}
 }

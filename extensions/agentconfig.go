@@ -2,6 +2,7 @@ package extensions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,14 +24,8 @@ type TurnPolicy struct {
 
 // over replaces fields of base with those that p sets.
 func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
-	lay := func(text, under string) string {
-		if text == "" {
-			return under
-		}
-		return text
-	}
-	return TurnPolicy{lay(p.FilesystemSandbox, base.FilesystemSandbox), lay(p.NetworkAccess, base.NetworkAccess),
-		lay(p.ApprovalPolicy, base.ApprovalPolicy), lay(p.Effort, base.Effort)}
+	return TurnPolicy{cmp.Or(p.FilesystemSandbox, base.FilesystemSandbox), cmp.Or(p.NetworkAccess, base.NetworkAccess),
+		cmp.Or(p.ApprovalPolicy, base.ApprovalPolicy), cmp.Or(p.Effort, base.Effort)}
 }
 
 // AgentConfig is an agent.config.json, which configures the hidden worker sessions of an extension's agent. The zero
@@ -45,6 +40,19 @@ type AgentConfig struct {
 	Orientation string
 	// TurnTimeout bounds a turn; 0 means ORCHESTRATOR_AGENT_TURN_TIMEOUT_MS.
 	TurnTimeout time.Duration
+}
+
+// OverDefaults fills what the file leaves out with the server's default runtime and permissions. A file that grants
+// all files grants the network too, unless it restricts the network.
+func (c AgentConfig) OverDefaults(runtime string, defaults TurnPolicy) AgentConfig {
+	c.Runtime = cmp.Or(c.Runtime, runtime)
+	for _, p := range []*TurnPolicy{&c.Start, &c.Prepare, &c.Instruct} {
+		if cmp.Or(p.FilesystemSandbox, defaults.FilesystemSandbox) == "danger-full-access" {
+			p.NetworkAccess = cmp.Or(p.NetworkAccess, "enabled")
+		}
+		*p = p.over(defaults)
+	}
+	return c
 }
 
 // maxTurnTimeout limits turnTimeoutMs: a worker that hangs must not block its owner's queue for a day.

@@ -159,3 +159,21 @@ func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 		t.Errorf("problems: %v", problems)
 	}
 }
+
+// A file precedes the server's defaults. Full access to files includes the network, unless the file restricts it.
+func TestAgentConfigOverDefaults(t *testing.T) {
+	t.Parallel()
+	defaults := TurnPolicy{"workspace-write", "restricted", "on-request", ""}
+	const all = "danger-full-access"
+	given := AgentConfig{Model: "m", Start: TurnPolicy{FilesystemSandbox: all, Effort: "high"},
+		Prepare: TurnPolicy{all, "restricted", "never", ""}}
+	want := AgentConfig{Model: "m", Runtime: "codex", Start: TurnPolicy{all, "enabled", "on-request", "high"},
+		Prepare: TurnPolicy{all, "restricted", "never", ""}, Instruct: defaults}
+	if got := given.OverDefaults("codex", defaults); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got := AgentConfig{Runtime: "claude"}.OverDefaults("codex", TurnPolicy{FilesystemSandbox: all, NetworkAccess: "restricted"})
+	if got.Runtime != "claude" || got.Instruct.NetworkAccess != "enabled" {
+		t.Errorf("with full access by default it is %+v", got)
+	}
+}

@@ -43,13 +43,9 @@ func (s *callLog) Stop(ctx context.Context) error {
 	return err
 }
 
-// recorded records the requests to a handler beside the API, behind the same guard. Its routes have no parameters: the
-// path of a link is a secret.
-func (s *callLog) recorded(guard func(http.Handler) http.Handler, protocol, path string, ownRecords bool,
+// recorded records the requests to a handler beside the API, behind the same guard.
+func (s *callLog) recorded(guard func(http.Handler) http.Handler, route func(*http.Request) (calls.Route, bool),
 	next http.Handler) http.Handler {
-	route := func(r *http.Request) (calls.Route, bool) {
-		return calls.Route{Protocol: protocol, Name: r.Method + " " + path, OwnRecords: ownRecords}, true
-	}
 	return calls.Middleware(s.Recorder, route, guard(calls.Admit(next)))
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"harness/api/calls"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
@@ -43,13 +44,18 @@ func (s *notifications) isLink(r *http.Request) bool {
 	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
 }
 
+// linkRoute returns the route of a link for the audit log, without its secret path.
+func (s *notifications) linkRoute(r *http.Request) (calls.Route, bool) {
+	return calls.Route{Protocol: "link", Name: r.Method + " " + decidelink.Path + "{link}"}, s.isLink(r)
+}
+
 // besideLinks serves links behind the common guard; next serves all other requests.
 func (s *notifications) besideLinks(guard func(http.Handler) http.Handler, all *operations.Service,
 	next http.Handler) http.Handler {
 	if s.links == nil {
 		return next
 	}
-	links := s.calls.recorded(guard, "link", decidelink.Path+"{link}", false, decidelink.NewHandler(s.links,
+	links := s.calls.recorded(guard, s.linkRoute, decidelink.NewHandler(s.links,
 		linkApprovals{s.core, all}, s.log.With().Str("package", "decidelink").Logger()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isLink(r) {

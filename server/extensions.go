@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,26 +93,17 @@ func (s *extensionParts) loadExtensions(ctx context.Context) error {
 // stopActions unloads the extensions after the queue stopped, because the queue reads their agents' policies.
 func (s *extensionParts) stopActions(ctx context.Context) error { return s.registry.Close(ctx) }
 
-// workerPolicy returns the policy of an agent's workers. Its agent.config.json comes first, then the DEFAULT_*
-// settings, in the default runtime with that runtime's own model.
+// workerPolicy returns the policy of an agent's workers.
 func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	found, err := s.registry.AgentConfig(agent)
 	if err != nil {
 		return jobs.AgentPolicy{}, err
 	}
-	defaults := s.cfg.Defaults
-	policy := func(said extensions.TurnPolicy) jobs.TurnPolicy {
-		if said.NetworkAccess == "" && cmp.Or(said.FilesystemSandbox, defaults.SandboxMode) == "danger-full-access" {
-			said.NetworkAccess = "enabled" // no restriction
-		}
-		return jobs.TurnPolicy{
-			ApprovalPolicy:    cmp.Or(said.ApprovalPolicy, defaults.ApprovalPolicy),
-			NetworkAccess:     cmp.Or(said.NetworkAccess, defaults.NetworkAccess),
-			FilesystemSandbox: cmp.Or(said.FilesystemSandbox, defaults.SandboxMode), Effort: said.Effort,
-		}
-	}
-	return jobs.AgentPolicy{Runtime: cmp.Or(found.Runtime, s.runtimes.makers[0].name), Model: found.Model,
-		Start: policy(found.Start), Prepare: policy(found.Prepare), Instruct: policy(found.Instruct),
+	d := s.cfg.Defaults
+	found = found.OverDefaults(s.runtimes.makers[0].name, extensions.TurnPolicy{FilesystemSandbox: d.SandboxMode,
+		NetworkAccess: d.NetworkAccess, ApprovalPolicy: d.ApprovalPolicy})
+	return jobs.AgentPolicy{Runtime: found.Runtime, Model: found.Model, Start: jobs.TurnPolicy(found.Start),
+		Prepare: jobs.TurnPolicy(found.Prepare), Instruct: jobs.TurnPolicy(found.Instruct),
 		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 

@@ -34,7 +34,7 @@ type nodePort struct {
 // openNodePort opens the port and stores its address in the node's row. Early requests wait.
 func (s *nodes) openNodePort(ctx context.Context) error {
 	configured := s.cfg.Node
-	if err := checkRoles(s.cfg); err != nil {
+	if err := s.cfg.CheckRoles(); err != nil {
 		return err
 	}
 	switch {

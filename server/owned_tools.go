@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"harness/api/calls"
 	"harness/internal/content/artifact"
 	"harness/internal/lib/version"
 	"harness/internal/platform/config"
@@ -265,27 +266,12 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 		return mcphost.Session{}, err
 	}
 	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.TurnFinder.CallingTurn(ctx, id), Epoch: stored.Epoch,
-		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
+		Policy: o.policy.Within(levels(stored.Controls)), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
-// narrowed restricts a policy to the permissions of a session. No call needs approval if the session's policy never
-// asks. Every call needs approval if the session trusts nothing. A tool may not do anything that the session's sandbox
-// forbids.
-func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
-	policy.DenyClasses = slices.Clone(policy.DenyClasses)
-	switch {
-	case controls.ApprovalPolicy == "never", controls.NonInteractive:
-		policy.NonInteractive = true
-	case controls.ApprovalPolicy == "untrusted":
-		policy.Mode = tools.ModeAsk
-	}
-	if controls.FilesystemSandbox == "read-only" {
-		policy.DenyClasses = append(policy.DenyClasses, tools.Write, tools.Dangerous)
-	}
-	if controls.NetworkAccess != "enabled" {
-		policy.DenyClasses = append(policy.DenyClasses, tools.Network)
-	}
-	return policy
+func levels(c session.Controls) tools.Levels {
+	return tools.Levels{ApprovalPolicy: c.ApprovalPolicy, FilesystemSandbox: c.FilesystemSandbox, NetworkAccess: c.NetworkAccess,
+		NonInteractive: c.NonInteractive}
 }
 
 // toolApprover requests approvals through sessions.
@@ -353,12 +339,17 @@ func (o *ownedTools) servers() []configured.Reached {
 	return o.reached
 }
 
+// route returns the route of the tools' endpoint for the audit log. Tool calls have rows of their own.
+func (o *ownedTools) route(r *http.Request) (calls.Route, bool) {
+	return calls.Route{Protocol: "mcp", Name: r.Method + " " + MCPPath, OwnRecords: true}, o != nil && r.URL.Path == MCPPath
+}
+
 // beside serves the tools' endpoint behind the common guard; next serves all other requests.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next
 	}
-	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // tool calls have their own audit rows
+	door := o.calls.recorded(guard, o.route, o.host)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MCPPath {
 			door.ServeHTTP(w, r)

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"harness/internal/platform/config"
-	"harness/internal/services/session"
-	"harness/internal/services/tools"
 	"harness/internal/services/tools/workspace"
 )
 
@@ -44,41 +42,5 @@ func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
-	}
-}
-
-// RA-18, TL-24: the levels of a session apply to the tools of this server, whatever its policy allows.
-func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
-	t.Parallel()
-	open := tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{AllowTools: []string{"workspace.write"}}}
-	for _, c := range []struct {
-		controls session.Controls
-		class    tools.Class
-		want     tools.Result
-	}{
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
-			tools.Network, tools.Allow},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "restricted"},
-			tools.Network, tools.Deny},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
-			tools.Write, tools.Deny},
-		{session.Controls{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
-			tools.Dangerous, tools.Deny},
-		{session.Controls{ApprovalPolicy: "untrusted", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
-			tools.ReadOnly, tools.Ask},
-		{session.Controls{ApprovalPolicy: "never", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
-			tools.Dangerous, tools.Allow},
-	} {
-		policy := narrowed(open, c.controls)
-		if got := policy.Settle(policy.Evaluate("a.tool", c.class)); got.Decision != c.want {
-			t.Errorf("%+v: %s is %s, want %s", c.controls, c.class, got.Decision, c.want)
-		}
-	}
-	policy := narrowed(tools.Policy{Mode: tools.ModeAsk}, session.Controls{ApprovalPolicy: "never"})
-	if got := policy.Settle(policy.Evaluate("a.tool", tools.ReadOnly)); got.Decision != tools.Deny {
-		t.Errorf("without a person to ask it is %s", got.Decision)
-	}
-	if len(open.DenyClasses) != 0 {
-		t.Error("a session narrowed the policy of all")
 	}
 }

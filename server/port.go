@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"harness/api/conns"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"harness/api/conns"
 )
 
 // httpPort is a port that answers HTTP before the parts behind it have started.

@@ -11,6 +11,8 @@ import (
 	"harness/api/acp"
 	"harness/api/admin"
 	"harness/api/appserver"
+	"harness/api/calls"
+	"harness/api/conns"
 	"harness/api/rpc"
 	"harness/api/sessions"
 	"harness/console"
@@ -49,8 +51,8 @@ func (s *Server) startHTTP(context.Context) error {
 			OIDC: admin.OIDC{Providers: s.access.providers, Kept: s.access.accounts}},
 		Answers: api.Answers{Artifacts: s.artifacts, Idempotency: s.answers, Reads: s.journal,
 			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.Limits.StoreWait},
-		Observation: api.Observation{Calls: s.calls.Recorder, Limiter: s.people.limiter, Answered: s.metrics.HTTP.Answered,
-			Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
+		Observation: api.Observation{Calls: s.calls.Recorder, Limiters: []*conns.Limiter{s.people.limiter, s.agents.limiter},
+			Beside: s.besideRoute, Answered: s.metrics.HTTP.Answered, Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
 	}
 	if s.runtimes.codex != nil {
 		options.Runtime = s.runtimes.codex
@@ -71,6 +73,14 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	s.people.gate.Open(handler)
 	return nil
+}
+
+// besideRoute returns the route of a request that besideLinks or the tools serve.
+func (s *Server) besideRoute(r *http.Request) (calls.Route, bool) {
+	if route, is := s.notifications.linkRoute(r); is {
+		return route, true
+	}
+	return s.runtimes.tools.route(r)
 }
 
 // startRPC makes the JSON-RPC handler.

@@ -1,14 +1,21 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"harness/internal/lib/version"
 	"harness/internal/platform/config"
 	"harness/internal/platform/telemetry/otlp"
+	"harness/internal/runtime/acp"
+	"harness/internal/runtime/claude"
+	"harness/internal/runtime/codex"
+	"harness/internal/runtime/opencode"
 	"harness/internal/runtime/stdio"
 	"harness/internal/services/tracing"
+	"harness/server/metrics"
 )
 
 // startSpans starts to export spans, if that is enabled.
@@ -28,7 +35,40 @@ func (s *Server) startSpans(ctx context.Context) error {
 		return &config.UsageError{Err: err}
 	}
 	s.spans = tracing.New(s.exporter.Record, s.traceOf)
+	if set.GenAI == config.GenAI {
+		s.spans.WithGenAI(tracing.GenAI{Provider: providerOf, Model: s.modelOf,
+			Measured: metrics.NewGenAI(s.metrics.Registry).Measured})
+	}
 	return s.spans.Start(ctx)
+}
+
+// modelOf returns the model that a session requests, "" if that is its runtime's default or unknown.
+func (s *core) modelOf(sessionID string) string {
+	sessions := s.traced.Load()
+	if sessions == nil {
+		return ""
+	}
+	found, err := sessions.Reader.Stored(context.Background(), sessionID)
+	if err != nil {
+		return "" // deleted since
+	}
+	return found.Controls.ModelName()
+}
+
+// providerOf returns the name of a runtime's provider in the registry of the semantic conventions. The models of a
+// runtime with many providers begin with the provider's name.
+func providerOf(runtime, model string) string {
+	known := map[string]string{
+		codex.Name: "openai", acp.CodexBridge().Name: "openai", claude.Name: "anthropic", acp.ClaudeBridge().Name: "anthropic",
+		acp.Gemini().Name: "gcp.gemini",
+		"openai":          "openai", "anthropic": "anthropic", "google": "gcp.gemini", "google-vertex": "gcp.vertex_ai",
+		"amazon-bedrock": "aws.bedrock", "azure": "azure.ai.openai", "mistral": "mistral_ai", "xai": "x_ai",
+	}
+	name := runtime
+	if provider, _, found := strings.Cut(model, "/"); found && (runtime == opencode.Name || runtime == acp.OpenCode().Name) {
+		name = provider
+	}
+	return cmp.Or(known[name], name)
 }
 
 // stopSpans sends the remaining spans. A collector that does not accept them in time is no failure of this server: it

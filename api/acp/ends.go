@@ -135,7 +135,7 @@ func (f *follow) checkQueue() {
 	}
 }
 
-// settleQueue finds the turns that queued prompts began. A message that somebody removed is cancelled.
+// settleQueue finds the turns that queued prompts began. A removed message is cancelled.
 func (f *follow) settleQueue(ctx context.Context) {
 	f.mu.Lock()
 	all := slices.DeleteFunc(slices.Clone(f.prompts), func(p *prompt) bool { return p.queued == "" })

@@ -167,7 +167,9 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	var p struct{ Questions []struct{ ID string } }
 	decode(t, asked.Params, &p)
 	c.send(`{"id":` + string(asked.ID) + `,"result":{"answers":{"` + p.Questions[0].ID + `":{"answers":["A"]}}}}`)
-	c.until("item/completed", "you said A")
+	if said := c.until("item/completed", "you said"); !strings.Contains(string(said.Params), `[\"A\"]`) {
+		t.Errorf("the agent got %s", said.Params)
+	}
 	c.until("turn/completed", "")
 }
 
@@ -391,8 +393,8 @@ func TestSettingsChange(t *testing.T) {
 	b := setup(t, nil)
 	c := b.dial("alice")
 	session := c.start()
-	c.call("thread/settings/update", `{"threadId":"`+session+`","approvalPolicy":"never"}`)
-	c.until("thread/settings/updated", `"approvalPolicy":"never"`)
+	c.call("thread/settings/update", `{"threadId":"`+session+`","model":"thorough"}`)
+	c.until("thread/settings/updated", `"model":"thorough"`)
 	c.call("thread/settings/update", `{"threadId":"`+session+`","sandboxPolicy":{"type":"readOnly"}}`)
 	c.until("thread/settings/updated", `"dangerFullAccess"`)
 	c.until("warning", "")

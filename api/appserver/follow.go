@@ -112,7 +112,7 @@ func (f *follow) around(e event) {
 	case wire.MethodTurnStarted:
 		f.status("active")
 	case wire.MethodTurnCompleted:
-		f.repeated, f.ends = map[string]bool{}, map[string]int64{}
+		f.repeated = map[string]bool{}
 		f.status("idle")
 	}
 	if f.peer.wants(e.method) {
@@ -134,6 +134,10 @@ func textKey(item, into string) string { return item + "\x00" + into }
 // delta sends the part of a text that the client does not have. Live text comes early and, joined, once more when it
 // is stored.
 func (f *follow) delta(e event) {
+	const most = 1000 // texts that grow at once
+	if len(f.ends) > most {
+		clear(f.ends)
+	}
 	key := textKey(e.item, e.text.Into)
 	end, known := f.ends[key]
 	to := e.text.Offset + e.text.Length

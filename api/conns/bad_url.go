@@ -45,19 +45,20 @@ func (h *requestHead) set(answered bool) {
 	h.sent, h.answered = nil, answered
 }
 
-// refusal replaces the response that net/http is about to send. nil keeps that response.
-func (h *requestHead) refusal() []byte {
+// refusal reports whether a handler sends the response that is about to be sent. If net/http does, a body that is not
+// nil replaces it.
+func (h *requestHead) refusal() (answered bool, instead []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.answered {
-		return nil
+		return true, nil
 	}
 	uri, broken := brokenURI(h.sent)
 	if !broken {
-		return nil
+		return false, nil
 	}
 	body := rest.BadURLBody(uri)
-	return fmt.Appendf(nil,
+	return false, fmt.Appendf(nil,
 		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(body), body)
 }

@@ -48,10 +48,11 @@ type Conn struct {
 	head      requestHead
 	deadlines deadlines
 	phase     atomic.Int32
-	refused   atomic.Bool   // was accepted beyond the limit
-	long      atomic.Bool   // a long response is being sent
+	refused   atomic.Bool // was accepted beyond the limit
+	long      atomic.Bool // a long response is being sent
+	unread    atomic.Bool // the request has its response, and the peer may still be sending it
+	lingering atomic.Bool
 	place     *list.Element // its place in the list of idle connections; limiter.mu guards it
-
 }
 
 // limitedOf unwraps a connection down to the limiter's own, nil if there is none.
@@ -117,13 +118,17 @@ func (c *Conn) late() {
 
 // Write implements net.Conn. It replaces net/http's response to an unreadable URL with the API's format.
 func (c *Conn) Write(p []byte) (written int, err error) {
-	if refusal := c.head.refusal(); refusal != nil {
-		if _, err := c.send(refusal); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+	answered, refusal := c.head.refusal()
+	if !answered { // net/http refuses the request, and closes
+		c.unread.Store(true)
 	}
-	return c.send(p)
+	if refusal == nil {
+		return c.send(p)
+	}
+	if _, err := c.send(refusal); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (c *Conn) send(p []byte) (written int, err error) {
@@ -152,14 +157,6 @@ func (c *Conn) send(p []byte) (written int, err error) {
 // Unwrap returns the connection itself, for a handler that takes it over from net/http.
 func (c *Conn) Unwrap() net.Conn { return c.Conn }
 
-// CloseWrite lets net/http finish a response before it resets the peer.
-func (c *Conn) CloseWrite() error {
-	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
 // bound sets the timeout of request bodies and refuses connections beyond the limit.
 func (l *Limiter) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,9 +165,13 @@ func (l *Limiter) bound(next http.Handler) http.Handler {
 			c.head.begin()
 			c.long.Store(false)
 		}
+		withBody := known && c != nil && r.Body != nil && r.Body != http.NoBody
 		if headerBytes(r) > maxHeaderBytes { // net/http accepts slightly more
 			w.Header().Set("Connection", "close")
 			l.refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "request_failed", headerTooLongBody())
+			if withBody {
+				c.unread.Store(true)
+			}
 			return
 		}
 		switch {
@@ -180,24 +181,33 @@ func (l *Limiter) bound(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
 			l.refuse(w, r, http.StatusServiceUnavailable, "too_many_connections", tooManyConnectionsBody())
+			c.unread.Store(withBody)
 			return
-		case r.Body != nil && r.Body != http.NoBody:
+		case withBody:
 			l.await(c, phaseBody)
 			control := http.NewResponseController(w)
 			if err := control.SetReadDeadline(time.Now().Add(l.opts.BodyTimeout)); err == nil {
-				// net/http checks its own request for an unread body. Only then does it let the peer read the
-				// response before the reset.
-				timed := *r
-				r = &timed
-				r.Body = &timedBody{ReadCloser: r.Body, arrived: func() {
-					// The connection may be closed; then there is no deadline to lift either.
-					_ = control.SetReadDeadline(time.Time{})
-					l.occupy(c)
-				}}
+				l.serveTimed(c, next, w, r, control)
+				return
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// serveTimed serves a request whose body has a deadline.
+func (l *Limiter) serveTimed(c *Conn, next http.Handler, w http.ResponseWriter, r *http.Request, control *http.ResponseController) {
+	body := &timedBody{ReadCloser: r.Body, arrived: func() {
+		// The connection may be closed; then there is no deadline to lift either.
+		_ = control.SetReadDeadline(time.Time{})
+		l.occupy(c)
+	}}
+	// net/http checks its own request for an unread body. Only then does it let the peer read the response before
+	// the reset.
+	timed := *r
+	timed.Body = body
+	next.ServeHTTP(w, &timed)
+	c.unread.Store(!body.whole.Load())
 }
 
 // refuse responds in place of the handler, and records the refusal like a handler's response.
@@ -242,14 +252,14 @@ func tooManyConnectionsBody() []byte {
 type timedBody struct {
 	io.ReadCloser
 	arrived func()
+	whole   atomic.Bool
 }
 
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) && b.arrived != nil {
+	if errors.Is(err, io.EOF) && !b.whole.Swap(true) {
 		b.arrived()
-		b.arrived = nil
 	}
 	return n, err
 }

@@ -54,6 +54,7 @@ type Limiter struct {
 	opts Options
 	// recorded records a refusal; nil until a handler knows the routes.
 	recorded atomic.Pointer[func(refusal http.Handler) http.Handler]
+	stopping atomic.Bool
 
 	mu      sync.Mutex
 	open    map[*Conn]struct{}
@@ -118,6 +119,7 @@ func (l *Limiter) observe(conn net.Conn, state http.ConnState) {
 		l.occupy(c)
 	case http.StateIdle:
 		c.head.end()
+		c.unread.Store(false) // net/http read the rest
 		l.await(c, phaseIdle)
 	case http.StateHijacked, http.StateClosed:
 		l.forget(c)
@@ -143,22 +145,24 @@ func (l *Limiter) admit(c *Conn) {
 	if evicted != nil {
 		l.opts.Metrics.Connections(-1)
 		l.opts.Metrics.Reaped("evicted")
-		_ = evicted.Close()
+		_ = evicted.Conn.Close() // without lingering
 	}
 }
 
 // CloseUnopened closes every connection that has no started response and no partial body, so that no data is lost.
+// From then on no connection lingers.
 func (l *Limiter) CloseUnopened() {
+	l.stopping.Store(true)
 	l.mu.Lock()
-	var waiting []*Conn
-	for place := l.waiting.Front(); place != nil; place = place.Next() {
-		if c, _ := place.Value.(*Conn); c.phase.Load() != phaseBody {
-			waiting = append(waiting, c)
+	var closed []*Conn
+	for c := range l.open {
+		if c.lingering.Load() || c.place != nil && c.phase.Load() != phaseBody {
+			closed = append(closed, c)
 		}
 	}
 	l.mu.Unlock()
-	for _, c := range waiting {
-		_ = c.Close()
+	for _, c := range closed {
+		_ = c.Conn.Close()
 	}
 }
 

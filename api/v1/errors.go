@@ -19,11 +19,8 @@ func invalid(message string) error {
 	return &refusal{http.StatusBadRequest, "invalid_request", message, nil}
 }
 
-// refusalOf converts an error into a response. It handles errors of tasks first, then maps the error's code.
+// refusalOf converts an error into a response by the error's code.
 func refusalOf(err error, r *http.Request) *refusal {
-	if known := taskRefusal(err, r); known != nil {
-		return known
-	}
 	f := operations.Classify(err)
 	if answer := answers[f.Code]; answer != nil {
 		if known := answer(failed{f, err, r}); known != nil {
@@ -31,39 +28,6 @@ func refusalOf(err error, r *http.Request) *refusal {
 		}
 	}
 	return &refusal{http.StatusInternalServerError, "server_error", "internal server error", nil}
-}
-
-// taskRefusal handles errors of tasks, which only this API serves.
-func taskRefusal(err error, r *http.Request) *refusal {
-	task, call := members{"task_id": r.PathValue("taskId")}, members{"tool_call_id": r.PathValue("toolCallId")}
-	var (
-		limit    *tasks.LimitError
-		mismatch *tasks.MismatchError
-		part     *tasks.PartError
-		settled  *session.SettledError
-	)
-	switch {
-	case errors.Is(err, tasks.ErrNotFound):
-		return &refusal{http.StatusNotFound, "task_not_found", "", task}
-	case errors.Is(err, tasks.ErrExists):
-		return &refusal{http.StatusConflict, "task_exists", "a task with this id exists; omit task_id for a new one",
-			nil}
-	case errors.Is(err, tasks.ErrYolo):
-		return &refusal{http.StatusForbidden, "yolo_not_allowed", err.Error(), nil}
-	case errors.As(err, &limit):
-		return &refusal{http.StatusTooManyRequests, "backpressure", err.Error(), members{"of": limit.Of, "limit": limit.Limit}}
-	case errors.As(err, &mismatch):
-		call["attempt"], call["input_hash"] = mismatch.Attempt, mismatch.InputHash
-		return &refusal{http.StatusConflict, mismatch.Field + "_mismatch", err.Error(), call}
-	case errors.As(err, &settled): // before ErrNotPending, which it may wrap
-		call["status"], call["decided_by"] = settled.Request.Status, settled.Request.DecidedBy
-		return &refusal{http.StatusNotFound, "tool_call_not_pending", "the call was already decided", call}
-	case errors.Is(err, tasks.ErrNotPending):
-		return &refusal{http.StatusNotFound, "tool_call_not_pending", "", call}
-	case errors.As(err, &part):
-		return &refusal{http.StatusBadRequest, "invalid_request", err.Error(), nil}
-	}
-	return nil
 }
 
 // failed is a classified error and the request that caused it.
@@ -81,6 +45,9 @@ func (f failed) about(more members) members {
 	}
 	return all
 }
+
+// call returns the members that name the tool call of the path.
+func (f failed) call() members { return members{"tool_call_id": f.r.PathValue("toolCallId")} }
 
 // says responds with a status, a code and the error's message. silent omits the message.
 func says(status int, code string) func(failed) *refusal {
@@ -132,6 +99,24 @@ var answers = map[operations.Code]func(failed) *refusal{
 		return &refusal{http.StatusConflict, string(f.Code), f.Message,
 			members{"session_id": folder.SessionID, "cwd": folder.Folder}}
 	},
+	operations.CodeTaskNotFound: func(f failed) *refusal {
+		return &refusal{http.StatusNotFound, "task_not_found", "", members{"task_id": f.r.PathValue("taskId")}}
+	},
+	operations.CodeTaskExists: func(failed) *refusal {
+		return &refusal{http.StatusConflict, "task_exists", "a task with this id exists; omit task_id for a new one", nil}
+	},
+	operations.CodeYoloNotAllowed: says(http.StatusForbidden, "yolo_not_allowed"),
+	operations.CodeTaskLimit: func(f failed) *refusal {
+		limit := operations.CauseOf[*tasks.LimitError](f.Failure)
+		return &refusal{http.StatusTooManyRequests, "backpressure", f.Message, members{"of": limit.Of, "limit": limit.Limit}}
+	},
+	operations.CodeCallMismatch: func(f failed) *refusal {
+		mismatch, call := operations.CauseOf[*tasks.MismatchError](f.Failure), f.call()
+		call["attempt"], call["input_hash"] = mismatch.Attempt, mismatch.InputHash
+		return &refusal{http.StatusConflict, mismatch.Field + "_mismatch", f.Message, call}
+	},
+	operations.CodeCallNotPending: callNotPending,
+
 	operations.CodeProjectNotFound: withoutText(http.StatusNotFound, "project_not_found"),
 	operations.CodeSessionDeleted:  saysAbout(http.StatusGone, "session_deleted"),
 	operations.CodeSessionNotFound: sessionNotFound,
@@ -181,6 +166,16 @@ var answers = map[operations.Code]func(failed) *refusal{
 		}
 		return nil
 	},
+}
+
+// callNotPending names who decided the call, if that is known.
+func callNotPending(f failed) *refusal {
+	call, settled := f.call(), (*session.SettledError)(nil)
+	if !errors.As(f.err, &settled) {
+		return &refusal{http.StatusNotFound, "tool_call_not_pending", "", call}
+	}
+	call["status"], call["decided_by"] = settled.Request.Status, settled.Request.DecidedBy
+	return &refusal{http.StatusNotFound, "tool_call_not_pending", "the call was already decided", call}
 }
 
 func ownerRefusal(status int, code string, f failed, node string) *refusal {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/conns"
 	"harness/api/router"
 	v1 "harness/api/v1"
 	"harness/internal/operations"
@@ -61,14 +62,17 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	}
 	s.api = v1.New(options)
 	s.served = byPath(s.api)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	server := httptest.NewUnstartedServer(nil)
+	limiter := conns.NewLimiter(conns.Options{AnswerTimeout: 5 * time.Second})
+	server.Listener, server.Config = limiter.Listener(server.Listener), limiter.Server(http.HandlerFunc(s.serve))
 	server.Config.RegisterOnShutdown(s.api.Close)
+	limited := server.Config.ConnContext
 	// The buffers to a stalled reader are small.
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		if err := conn.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
+		if err := conns.Inner(conn).(*net.TCPConn).SetWriteBuffer(4096); err != nil {
 			t.Error(err)
 		}
-		return ctx
+		return limited(ctx, conn)
 	}
 	server.Start()
 	s.url = server.URL

@@ -168,6 +168,16 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 		"open bind": {env: []string{"HOST=0.0.0.0"}, finding: "listening", status: doctor.Broken, says: "HARNESS_AUTH_TOKEN"},
 		"open on purpose": {env: []string{"HOST=0.0.0.0", "HARNESS_INSECURE_NO_AUTH=true"}, finding: "listening",
 			status: doctor.Warning, says: "proxy in front"},
+		"no file of providers": {env: []string{"HARNESS_OIDC_FILE=/nowhere/oidc.json"}, finding: "logins", status: doctor.Broken,
+			says: "HARNESS_OIDC_FILE /nowhere/oidc.json: cannot be read"},
+		"a provider without an issuer": {prepare: func(s *programtest.Site) {
+			write(s, 0o600, "oidc.json", `[{"name":"corp","clientId":"harness"}]`)
+			s.Env = append(s.Env, "HARNESS_OIDC_FILE="+filepath.Join(s.Workspace, "oidc.json"))
+		}, finding: "logins", status: doctor.Broken, says: "provider 1 (corp)"},
+		"providers": {prepare: func(s *programtest.Site) {
+			write(s, 0o600, "oidc.json", `[{"name":"corp","issuer":"https://corp.example","clientId":"harness"}]`)
+			s.Env = append(s.Env, "HARNESS_OIDC_FILE="+filepath.Join(s.Workspace, "oidc.json"))
+		}, finding: "logins", status: doctor.OK, says: "names 1 providers"},
 		"another program": {env: []string{"PORT=" + other.URL[strings.LastIndex(other.URL, ":")+1:]}, finding: "listening",
 			status: doctor.Broken, says: "another PORT"},
 		"an extension without consent": {prepare: func(s *programtest.Site) { write(s, 0o600, "agents/x/events.mjs", evil(mark)) },

@@ -1,18 +1,20 @@
 // Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and reports about
 // itself.
 //
-// It is the only place that wires packages together. It must never hold rules of its own: those belong to the packages.
+// It owns the commands, their flags and their output. It must never wire a server, which package server does, or hold
+// rules of its own: those belong to the packages.
 package main
 
 import (
 	"context"
 	"errors"
-	"harness/server"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"harness/server"
 )
 
 // errInterrupted is the cause with which SIGINT ends the context of a command.
@@ -24,7 +26,7 @@ func main() { os.Exit(execute(server.FurtherRuntimes()...)) }
 // stays ignored) requests an orderly end. After that the signals have their default effect, so a second one ends a
 // process whose orderly end takes too long. A command that has not called endsItself is ended soon after the first
 // signal, whatever it waits for: a wait for a file, a pipe or a lock does not notice the signal. The server supports
-// the further runtimes besides those of runtimeTable.
+// the further runtimes besides its own.
 func execute(further ...server.RuntimeMaker) int {
 	var itself atomic.Bool
 	ctx, end := context.WithCancelCause(context.WithValue(context.Background(), endingKey{}, &itself))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -84,8 +83,7 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
-	module := load(t, host, extensionstest.Handlers(fmt.Sprintf(`() => new Array(%d).indexOf(7)`, int(5e6)/engineSlowdown),
-		`() => "fine"`))
+	module := load(t, host, extensionstest.Handlers(`() => new Array(5_000_000).indexOf(7)`, `() => "fine"`))
 	cut(t, module, 0, 50*time.Millisecond)
 	extensionstest.Answers(t, module, 1)
 	extensionstest.WaitFor(t, "the loop's end", func() bool {
@@ -120,7 +118,7 @@ func TestRestartsBackOff(t *testing.T) {
 	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(`() => { while (true) {} }`, `() => "fine"`))
 	refused := false
 	for range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*engineSlowdown*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), (1+engineSlowdown)*50*time.Millisecond) // enough time to start
 		_, err := module.Handle(ctx, 0, extensionstest.Event(`{}`), &extensionstest.Tools{})
 		cancel()
 		if err == nil {

@@ -77,6 +77,13 @@ const (
 	CodeRequestNotFound    Code = "request_not_found"
 	CodeRequestGone        Code = "request_gone"
 
+	CodeTaskNotFound   Code = "task_not_found"
+	CodeTaskExists     Code = "task_exists"
+	CodeTaskLimit      Code = "task_limit"
+	CodeYoloNotAllowed Code = "yolo_not_allowed"
+	CodeCallMismatch   Code = "call_mismatch"
+	CodeCallNotPending Code = "call_not_pending"
+
 	CodeUnknownRuntime     Code = "unknown_runtime"
 	CodeRuntimeDisabled    Code = "runtime_disabled"
 	CodeRuntimeUnavailable Code = "runtime_unavailable"
@@ -94,6 +101,12 @@ const (
 	CodeInvalidState       Code = "invalid_state"
 	CodeProviderTimeout    Code = "provider_timeout"
 )
+
+// Coded is an error of a package that uses this one. It states its own code.
+type Coded interface {
+	error
+	Code() Code
+}
 
 // Failure is a classified error.
 type Failure struct {
@@ -195,6 +208,13 @@ func native(one row) row {
 	return one
 }
 
+// coded takes the code from the error.
+func coded() row {
+	one := typed[Coded](CodeInternal)
+	one.refine = func(_ error, f *Failure) { f.Code = CauseOf[Coded](*f).Code() }
+	return one
+}
+
 // unreachable adds when the client can ask the owner again.
 func unreachable() row {
 	one := retried(typed[*forward.UnreachableError](CodeOwnerUnreachable))
@@ -225,6 +245,7 @@ func outage(err error) bool {
 // table is the single list of errors that clients may get. The first matching row decides, so that a special case
 // precedes the general one.
 var table = []row{
+	coded(),
 	typed[*UnrecordedError](CodeInternal), // any reason why the record was not stored
 	typed[*LimitedError](CodeProjectLimited),
 	typed[*InvalidError](CodeInvalid),

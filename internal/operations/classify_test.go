@@ -45,6 +45,10 @@ func TestClassify(t *testing.T) {
 			}
 		}
 	}
+	own := fmt.Errorf("decide: %w", errors.Join(&codedError{operations.CodeCallNotPending}, session.ErrRequestNotFound))
+	if f := operations.Classify(own); f.Code != operations.CodeCallNotPending || f.Message != own.Error() {
+		t.Errorf("an error with a code of its own is %+v", f)
+	}
 	if f := operations.Classify(refused(nil)); f.Native == nil || f.Native.Runtime != "codex" {
 		t.Errorf("the refusal of a runtime is %+v", f)
 	}
@@ -54,3 +58,8 @@ func TestClassify(t *testing.T) {
 		t.Errorf("an owner that cannot be reached is %+v", f)
 	}
 }
+
+type codedError struct{ code operations.Code }
+
+func (e *codedError) Error() string         { return "refused" }
+func (e *codedError) Code() operations.Code { return e.code }

@@ -60,7 +60,7 @@ type Sessions struct {
 // TurnPolicy is the permissions of a worker's turn. An empty Effort means the model's default; other empty members mean
 // the session defaults.
 type TurnPolicy struct {
-	ApprovalPolicy, NetworkAccess, FilesystemSandbox, Effort string
+	FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
 }
 
 // AgentPolicy describes how an agent's workers run (its agent.config.json).

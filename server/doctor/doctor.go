@@ -79,6 +79,7 @@ func Examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]Finding,
 	d.retention()
 	d.listening(ctx)
 	d.access(ctx)
+	d.logins()
 	d.extensions(ctx)
 	d.tokens()
 	return d.found, nil

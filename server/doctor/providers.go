@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"harness/internal/platform/auth/oidc"
 	"harness/internal/runtime/environment"
 	"harness/server"
 )
@@ -38,4 +39,18 @@ func (d *doctor) provider(runtimeName string, one environment.ProviderStatus) {
 		d.ok(name, "%s: %s is not chosen, so it does not get %s; it is with %s", runtimeName, one.Title, strings.Join(held, ", "),
 			one.ChooseWith)
 	}
+}
+
+// logins reads the OpenID Connect providers like the server, which does not start without them.
+func (d *doctor) logins() {
+	if d.cfg.OIDCFile == "" {
+		return
+	}
+	const name = "logins"
+	found, err := oidc.ReadProviders(d.cfg.OIDCFile)
+	if err != nil {
+		d.broken(name, err.Error(), "")
+		return
+	}
+	d.ok(name, "HARNESS_OIDC_FILE %s names %d providers", d.cfg.OIDCFile, len(found))
 }

@@ -23,7 +23,7 @@ func Binary(t testing.TB, name string) string {
 	outside.Needs(t, "an agent")
 	root := root(t)
 	pinned := pin(t, root, name)
-	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
+	cache := Cache(t)
 	folder := filepath.Join(cache, "agents", name+"-"+pinned.version)
 	if name == "codex" || name == "codex-recorded" || name == "codex-oldest" {
 		folder = filepath.Join(cache, "codex", pinned.version)
@@ -38,6 +38,12 @@ func Binary(t testing.TB, name string) string {
 			found[0], err, folder, filepath.Join(root, "scripts", "agents.sh"), name)
 	}
 	return found[0]
+}
+
+// Cache returns the folder of the cached executables.
+func Cache(t testing.TB) string {
+	t.Helper()
+	return cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root(t), ".cache"))
 }
 
 // Version returns the pinned version of an agent, for example "2.1.332".

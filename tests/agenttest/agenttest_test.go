@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"harness/tests/agenttest"
+	"harness/tests/outside"
 )
 
 // failing is a test that stores the failure instead of failing.
@@ -55,6 +56,7 @@ func TestBinariesAreThePinnedVersions(t *testing.T) {
 // A missing binary fails with the command that installs it; it never skips.
 func TestAMissingBinaryNamesTheRemedy(t *testing.T) {
 	t.Setenv("HARNESS_CACHE", t.TempDir())
+	t.Setenv(outside.Variable, "")
 	if text, want := why(t, "gemini"), filepath.Join("scripts", "agents.sh")+" gemini"; !strings.Contains(text, want) {
 		t.Errorf("it failed with %q, without %q", text, want)
 	}

@@ -80,7 +80,8 @@ var (
 	})
 	detecting = sync.OnceValues(func() (string, error) {
 		return buildProgram("harness-race", true, "-tags=scripted", "-gcflags=modernc.org/sqlite/lib=-race=false",
-			"-gcflags=modernc.org/libc/...=-race=false", "-gcflags=modernc.org/memory=-race=false")
+			"-gcflags=modernc.org/libquickjs=-race=false", "-gcflags=modernc.org/libc/...=-race=false",
+			"-gcflags=modernc.org/memory=-race=false")
 	})
 )
 

@@ -271,7 +271,7 @@ func (s *Store) exits() (ended []string) {
 }
 
 // check fails when the signals break a rule of every runtime. Turns and items may still be open at the end.
-func (s *Store) check(t *testing.T, loose bool) {
+func (s *Store) check(t *testing.T, target Target) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +283,10 @@ func (s *Store) check(t *testing.T, loose bool) {
 			t.Errorf("%s %s has no time", signal.Kind, signal.Method)
 		}
 	}
-	CheckRules(t, Rules{Loose: loose, Unresponsive: true}, s.signals, true)
+	CheckRules(t, Rules{Loose: target.Old, Unresponsive: true}, s.signals, true)
+	if target.Check != nil {
+		target.Check(t, s.signals)
+	}
 }
 
 // BegunAfter waits for the turn that starts after another one ended.

@@ -85,6 +85,8 @@ type Target struct {
 	// Old means that the agent is an old version with looser rules. The first item of a turn may precede its start. A
 	// refused tool may have only its end. The interruption of an ended turn has no answer.
 	Old bool
+	// Check checks all signals of a test against the protocol of clients; nil checks nothing.
+	Check func(t testing.TB, signals []runtime.Signal)
 	// Dear means that an agent starts slowly. The tests that need a separate process, or end it, share one, one after
 	// another.
 	Dear bool
@@ -128,7 +130,7 @@ func runOwn(t *testing.T, target Target) {
 			t.Log(one.name)
 			one.run(t, s)
 		}
-		store.check(t, target.Old)
+		store.check(t, target)
 	})
 }
 
@@ -138,7 +140,7 @@ func runOne(t *testing.T, target Target, one trial) {
 		store := NewStore()
 		s := &scene{Target: target, Store: store, Agent: target.New(t, store), t: t}
 		one.run(t, s)
-		store.check(t, target.Old)
+		store.check(t, target)
 	})
 }
 
@@ -172,7 +174,7 @@ func Run(t *testing.T, target Target) {
 			store, proxy := NewStore(), NewProxy(t)
 			s := &scene{Target: target, Store: store, Agent: target.Proxied(t, store, proxy), t: t}
 			test(t, s, proxy)
-			store.check(t, target.Old)
+			store.check(t, target)
 		})
 	}
 	t.Run("an agent without a login", func(t *testing.T) {

@@ -9,8 +9,9 @@ export const token = env("CONSOLE_TOKEN");
 /** How long a state is waited for, in ms. */
 export const patience = 60_000;
 
-export const launch = () => chromium.launch({
-  executablePath: env("CONSOLE_CHROMIUM"),
+/** launch starts the headless shell, or the whole browser, which uses three times the processor time. */
+export const launch = (whole = false) => chromium.launch({
+  executablePath: env(whole ? "CONSOLE_CHROMIUM" : "CONSOLE_SHELL"),
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-dev-shm-usage"],
 });

@@ -1,4 +1,5 @@
 // Runs every case in one browser, one after another, and says how each went; CONSOLE_ONLY is a part of a case's name.
+// A case that needs what the headless shell lacks is marked as whole and has a browser of its own.
 // With CONSOLE_CORE only those that are marked as such; CONSOLE_TIMES is how often each is run, for those that fail now and then.
 import { cases as budgets } from "./budgets.mjs";
 import { cases as compose } from "./compose.mjs";
@@ -11,14 +12,18 @@ import { cases as push } from "./push.mjs";
 import { cases as talk } from "./talk.mjs";
 
 const all = [];
-for (const cases of [talk, people, compose, move, push, operate, budgets]) cases((name, run, { core = false } = {}) => all.push({ name, run, core }));
+for (const cases of [talk, people, compose, move, push, operate, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
 const only = process.env.CONSOLE_ONLY ?? "";
-let browser = await launch();
+let [browser, isWhole] = [null, false];
 let failed = 0;
-if (process.env.CONSOLE_PICTURES) all.splice(0, all.length, { name: "pictures", run: (b) => pictures(b, process.env.CONSOLE_PICTURES) });
+if (process.env.CONSOLE_PICTURES) all.splice(0, all.length, { name: "pictures", whole: true, run: (b) => pictures(b, process.env.CONSOLE_PICTURES) });
 const times = Number(process.env.CONSOLE_TIMES ?? 1);
 const chosen = all.filter((c) => c.name.includes(only) && (c.core || !process.env.CONSOLE_CORE));
-for (const { name, run } of chosen.flatMap((c) => Array(times).fill(c))) {
+for (const { name, run, whole } of chosen.flatMap((c) => Array(times).fill(c))) {
+  if (!browser || whole !== isWhole) {
+    if (browser) await closed(browser);
+    [browser, isWhole] = [await launch(whole), whole];
+  }
   const start = Date.now();
   try {
     await run(browser);
@@ -33,8 +38,8 @@ for (const { name, run } of chosen.flatMap((c) => Array(times).fill(c))) {
   for (const context of browser.contexts()) await closed(context);
   if (browser.contexts().length > 0) {
     console.log("the browser does not close a page; the next case has another browser");
-    browser = await launch();
+    browser = await launch(isWhole);
   }
 }
-await closed(browser);
+if (browser) await closed(browser);
 process.exit(failed > 0 ? 1 : 0); // whatever browser is left ends with this

@@ -97,5 +97,5 @@ export const cases = (test) => {
     assert.deepEqual(trouble, []);
     await quiet();
     await close();
-  });
+  }, { whole: true });
 };

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"harness/internal/content/backup"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/tests/bitrot"
 	"harness/tests/dbtest"
 )
 
@@ -218,12 +218,7 @@ func TestAFlippedBitInABackupIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth, tries := readArchive(t, file), 100
-	if more := os.Getenv("HARNESS_BITROT"); more != "" {
-		if tries, err = strconv.Atoi(more); err != nil {
-			t.Fatal(err)
-		}
-	}
+	truth, tries := readArchive(t, file), bitrot.Flips(t, 100)
 	random, found := rand.New(rand.NewPCG(6, 7)), 0
 	for range tries {
 		rotten, bit := bytes.Clone(whole), random.IntN(8*len(whole))

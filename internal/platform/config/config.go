@@ -143,6 +143,7 @@ type Limits struct {
 // only if the export is on: these variables are commonly set for other programs.
 type Traces struct {
 	On                       bool   // HARNESS_OTEL
+	GenAI                    string // HARNESS_TRACES_GENAI
 	Endpoint, TracesEndpoint string // OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (secret)
 	Headers                  string // OTEL_EXPORTER_OTLP_HEADERS (secret)
 	Protocol                 string // OTEL_EXPORTER_OTLP_PROTOCOL

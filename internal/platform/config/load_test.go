@@ -68,7 +68,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 			"*.push.apple.com"}},
 		Limits: Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000, RPCRate: 600, Tasks: 1000,
 			TasksPerSession: 32, StoreWait: 10 * time.Second},
-		LogLevel: "info", LogFormat: "auto",
+		LogLevel: "info", LogFormat: "auto", Traces: Traces{GenAI: "off"},
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
 		Workspaces: "pinned",
 		TurnIdle:   10 * time.Minute, GeminiBin: "gemini",

@@ -1,11 +1,18 @@
 package config
 
+// GenAI is the served version of the semantic conventions for generative AI.
+const GenAI = "1.41"
+
 func traceVariables() []Variable {
 	return grouped("Traces", []Variable{
 		{Name: "HARNESS_OTEL", Default: "false",
 			Doc: "Send spans (requests, tasks, turns, runs of tools, waits for a decision, calls of runtimes) to an OpenTelemetry " +
 				"collector. The variables OTEL_* count only then (docs/operations.md#traces).",
 			field: func(c *Config) any { return &c.Traces.On }},
+		{Name: "HARNESS_TRACES_GENAI", Default: "off", Enum: []string{"off", GenAI},
+			Doc: "With HARNESS_OTEL, give spans of turns and tools the names and attributes of OpenTelemetry's conventions for generative AI " +
+				"of this version, and count gen_ai.client.* metrics. Prompts and outputs are never among them.",
+			field: func(c *Config) any { return &c.Traces.GenAI }},
 		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Secret: true, Allowed: "an http or https URL",
 			Doc:   "The collector; spans go to v1/traces below it. Unset: http://localhost:4318. It may hold a password.",
 			field: func(c *Config) any { return &c.Traces.Endpoint }},

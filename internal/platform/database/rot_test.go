@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"harness/internal/platform/database/wal"
+	"harness/tests/bitrot"
 )
 
 // killed holds the files of a store whose server was killed, by the ends of their names.
@@ -87,21 +88,13 @@ func stored(t *testing.T, opts Options, n int) killed {
 	return kill(t, opts.Path)
 }
 
-const flips = "HARNESS_BITROT" // the number of flips to try
-
 // A bit that flips in the log loses nothing silently. It is repaired, byte for byte, or the store is refused. SQLite
 // itself drops all commits after it.
 func TestAFlippedBitInTheLogLosesNothing(t *testing.T) {
 	t.Parallel()
 	const all = 60
 	store := stored(t, Options{}, all)
-	random, tries := rand.New(rand.NewPCG(5, 6)), 150
-	if more := os.Getenv(flips); more != "" {
-		var err error
-		if tries, err = strconv.Atoi(more); err != nil {
-			t.Fatal(err)
-		}
-	}
+	random, tries := rand.New(rand.NewPCG(5, 6)), bitrot.Flips(t, 150)
 	control, right, refused := 0, 0, 0
 	for try := range tries {
 		bit := random.IntN(8 * store.synced())

@@ -28,7 +28,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	signals = append(t.answered(of, "", false, at), of.closeText(at)...)
 	if elicits {
 		of.Asked = append(of.Asked, &asked{ID: l.ID, Form: true})
-		return append(signals, question(of, l.ID, p)), true
+		return append(signals, question(of, l.ID, p, at)), true
 	}
 	one := of.tool(p.ToolCall.ToolCallID)
 	if one == nil {
@@ -46,12 +46,12 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	}
 	signals = append(signals, t.show(of, one, at)...)
 	of.Asked = append(of.Asked, &asked{ID: l.ID, Tool: one.ID})
-	return append(signals, t.permission(of, l.ID, one, p)), true
+	return append(signals, t.permission(of, l.ID, one, p, at)), true
 }
 
 // permission translates a request for permission to run a tool.
-func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params) runtime.Signal {
-	in := wire.Asking{Place: of.position(), ItemID: one.Item}
+func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params, at int64) runtime.Signal {
+	in := wire.Asking{Place: of.position(), ItemID: one.Item, At: at}
 	var reason *string
 	if p.ToolCall.Title != "" {
 		reason = &p.ToolCall.Title
@@ -98,8 +98,8 @@ func (o option) neutral(p *Profile) runtime.Option {
 }
 
 // question translates a form of the agent to questions, with the schema for the answer.
-func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
-	signal := wire.AskUser(id, wire.Asking{Place: of.position()}, form.Of(p.Schema).Questions()...)
+func question(of *conversation, id json.RawMessage, p *params, at int64) runtime.Signal {
+	signal := wire.AskUser(id, wire.Asking{Place: of.position(), At: at}, form.Of(p.Schema).Questions()...)
 	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder always makes one
 	if message := wire.Clean(p.Message); message != "" {
 		change.Summary += ": " + message

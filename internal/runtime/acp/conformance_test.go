@@ -22,6 +22,7 @@ import (
 	"harness/internal/runtime/process"
 	"harness/internal/runtime/stdio"
 	"harness/tests/agenttest"
+	"harness/tests/codexschema"
 	"harness/tests/codextest"
 	"harness/tests/mockmodel"
 	"harness/tests/runtimetest"
@@ -182,7 +183,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 		}
 	}
 	return runtimetest.Target{
-		Script: script, Dear: true,
+		Script: script, Dear: true, Check: codexschema.Published,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			if runtimetest.Own(t) {
 				return new(t).start(t, store)

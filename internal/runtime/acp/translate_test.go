@@ -150,6 +150,19 @@ func (p *player) play(r recorded) {
 	}
 }
 
+// inputOf returns the input of a message whose prompt was recorded: clients send images as URLs.
+func inputOf(prompt []json.RawMessage) (input []json.RawMessage) {
+	for _, block := range prompt {
+		var image struct{ Type, Data, MimeType string }
+		_ = json.Unmarshal(block, &image) // another block stays
+		if image.Type == "image" {
+			block = json.RawMessage(fmt.Sprintf(`{"type":"image","url":"data:%s;base64,%s"}`, image.MimeType, image.Data))
+		}
+		input = append(input, block)
+	}
+	return input
+}
+
 // sent records input of the agent.
 func (p *player) sent(l *line, at int64) {
 	var in struct {
@@ -169,7 +182,8 @@ func (p *player) sent(l *line, at int64) {
 				return nil
 			}
 			of := conversation{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
-			return p.begin(in.SessionID, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: in.Prompt}, at)
+			return p.begin(in.SessionID, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user",
+				Content: inputOf(in.Prompt)}, at)
 		}
 		if signals := begin(); signals != nil {
 			p.signals = append(p.signals, signals...)

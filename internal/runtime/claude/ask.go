@@ -42,7 +42,7 @@ func (t *translation) ask(e *event) {
 		t.Over = true
 	}
 	id, _ := json.Marshal(e.RequestID) // a string always encodes
-	about := wire.Asking{Place: t.here(), ItemID: e.Request.ToolUse}
+	about := wire.Asking{Place: t.here(), ItemID: e.Request.ToolUse, At: t.at}
 	in := readInput(e.Request.Input)
 	var reason *string
 	if e.Request.Reason != "" && e.Request.Reason != askReason {

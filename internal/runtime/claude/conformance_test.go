@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/tests/codexschema"
 	"harness/tests/runtimetest"
 )
 
@@ -26,6 +27,7 @@ func TestConformance(t *testing.T) {
 
 func target(shims bool) runtimetest.Target {
 	return runtimetest.Target{
+		Check: codexschema.Published,
 		Script: runtimetest.Script{
 			Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 				return "MOCK_HOLD[" + name + "]"

@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
 	"harness/internal/runtime/stdio"
+	"harness/tests/codexschema"
 	"harness/tests/codextest"
 	"harness/tests/mockmodel"
 	"harness/tests/runtimetest"
@@ -37,11 +38,13 @@ func target(version codextest.Version) runtimetest.Target {
 		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 		Flood:   func(deltas int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", deltas) },
 	}
+	var check func(testing.TB, []runtime.Signal)
 	if version == codextest.Default {
 		script.Ask = "MOCK_ASK"
+		check = func(t testing.TB, signals []runtime.Signal) { codexschema.Signals(t, signals, version) }
 	}
 	return runtimetest.Target{
-		Script: script, Old: version == codextest.Oldest,
+		Script: script, Check: check, Old: version == codextest.Oldest,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			return newSite(t, version, store).agent()
 		},

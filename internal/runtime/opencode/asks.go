@@ -44,7 +44,7 @@ func (t *translation) permission(raw json.RawMessage) {
 	}
 	var meta toolMetadata
 	_ = json.Unmarshal(p.Metadata, &meta) // the decoder skips members of an unexpected type
-	asking := wire.Asking{Place: in.in()}
+	asking := wire.Asking{Place: in.in(), At: t.at}
 	if open := in.ofCall(runtime.KnownID(p.Tool.CallID)); open != nil {
 		asking.ItemID = open.ID
 		if p.Permission == toolShell || p.Permission == "edit" { // the arguments of others come with their start
@@ -94,7 +94,7 @@ func (t *translation) question(raw json.RawMessage) {
 				wire.Option{Label: option.Label, Description: option.Description})
 		}
 	}
-	t.request(wire.AskUser(rawText(q.ID), wire.Asking{Place: in.in()}, questions...),
+	t.request(wire.AskUser(rawText(q.ID), wire.Asking{Place: in.in(), At: t.at}, questions...),
 		askedContext{Session: q.SessionID, Folder: t.dir, Questions: len(questions)})
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/runtime/opencode"
+	"harness/tests/codexschema"
+	"harness/tests/outside"
 	"harness/tests/runtimetest"
 )
 
@@ -32,9 +34,10 @@ func script() runtimetest.Script {
 // gigabyte, so the tests that do not end it share one.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "an agent") // not in a subtest: a shared OpenCode belongs to this test
 	common := sync.OnceValue(func() *shared { return newShared(t) })
 	runtimetest.Run(t, runtimetest.Target{
-		Script: script(), Dear: true,
+		Script: script(), Dear: true, Check: codexschema.Published,
 		New: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			if runtimetest.Own(t) {
 				return newSite(t, store.Sink, store.Resume).agent()

@@ -58,6 +58,9 @@ func shell(t *testing.T, script string, change func(*process.Spec)) *process.Pro
 	t.Cleanup(func() {
 		p.Kill()
 		p.Release()
+		if _, err := process.Sweep(context.Background(), spec.Marker); err != nil { // what left its group
+			t.Error(err)
+		}
 	})
 	return p
 }

@@ -6,10 +6,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// Asking has the ids that every request of a turn carries. The item's is "" without an item.
+// Asking has what every request of a turn carries: its ids and its time in ms. The item's id is "" without an item.
 type Asking struct {
 	Place
 	ItemID string `json:"itemId"`
+	At     int64  `json:"startedAtMs"`
 }
 
 // ApproveCommand asks whether a command may run; reason is its justification, nil for none.
@@ -77,7 +78,8 @@ func AskUser(id json.RawMessage, in Asking, questions ...Question) runtime.Signa
 	return Request(MethodAskUser, id, struct {
 		Asking
 		Questions []Question `json:"questions"`
-	}{in, append([]Question{}, questions...)})
+		Blocking  bool       `json:"isBlocking"`
+	}{in, append([]Question{}, questions...), true})
 }
 
 // CallTool asks a client to run one of its tools. The item gets the id of the call.

@@ -187,6 +187,17 @@ func (t Tokens) Plus(more Tokens) Tokens {
 		Output: t.Output + more.Output, Reasoning: t.Reasoning + more.Reasoning}
 }
 
+// Since returns the tokens between two counts of a conversation. If the count began again, it returns those of the last
+// request.
+func (t Tokens) Since(before, last Tokens) Tokens {
+	if t.Total < before.Total || t.Input < before.Input || t.Cached < before.Cached || t.Output < before.Output ||
+		t.Reasoning < before.Reasoning {
+		return last
+	}
+	return Tokens{Total: t.Total - before.Total, Input: t.Input - before.Input, Cached: t.Cached - before.Cached,
+		Output: t.Output - before.Output, Reasoning: t.Reasoning - before.Reasoning}
+}
+
 // TokenUsage has the usage of a conversation in total and of its last request; window is the model's context in tokens,
 // 0 if unknown.
 func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {

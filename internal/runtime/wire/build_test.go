@@ -11,7 +11,7 @@ import (
 // Built lines have the intended meaning, in the shapes that clients expect.
 func TestBuiltLines(t *testing.T) {
 	t.Parallel()
-	in, about := Place{"T", "U"}, Asking{Place{"T", "U"}, "i"}
+	in, about := Place{"T", "U"}, Asking{Place{"T", "U"}, "i", 9}
 	output, exit, why := "<out>\n", 1, "because"
 	for _, one := range []struct {
 		signal runtime.Signal
@@ -41,12 +41,14 @@ func TestBuiltLines(t *testing.T) {
 				StartedAt: 5_000_000_000_000, Native: json.RawMessage(`{"type":"agentMessage","id":"i","text":""}`)}}},
 		{ItemCompleted(in, Command{ID: "i", Command: "ls", Cwd: "/", Status: StatusFailed, Output: &output, ExitCode: &exit},
 			5_000_000_000_000),
-			`{"method":"item/completed","params":{"item":{"type":"commandExecution","id":"i","command":"ls","cwd":"/","status":"failed",` +
+			`{"method":"item/completed","params":{"item":{"type":"commandExecution","id":"i","command":"ls",` +
+				`"commandActions":[{"type":"unknown","command":"ls"}],"cwd":"/","status":"failed",` +
 				`"aggregatedOutput":"<out>\n","exitCode":1,"durationMs":null},"threadId":"T","turnId":"U","completedAtMs":5000000000000}}`,
 			runtime.ItemChanged{TurnID: "U", Done: true, Item: runtime.Item{ID: "i", Role: "system", Type: "commandExecution",
 				Outlives: true, Content: "Command execution failed: ls", CompletedAt: 5_000_000_000_000,
 				Details: indented(
-					json.RawMessage(`{"type":"commandExecution","id":"i","command":"ls","cwd":"/","status":"failed",` +
+					json.RawMessage(`{"type":"commandExecution","id":"i","command":"ls",` +
+						`"commandActions":[{"type":"unknown","command":"ls"}],"cwd":"/","status":"failed",` +
 						`"aggregatedOutput":"<out>\n","exitCode":1,"durationMs":null}`))}}},
 		{MessageDelta(in, "i", `a"b`),
 			`{"method":"item/agentMessage/delta","params":{"threadId":"T","turnId":"U","itemId":"i","delta":"a\"b"}}`,
@@ -92,26 +94,26 @@ func TestBuiltLines(t *testing.T) {
 			`{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":"r"}}`,
 			runtime.RequestResolved{RequestID: json.RawMessage(`"r"`)}},
 		{ApproveCommand(json.RawMessage(`1`), about, "ls", "/", nil),
-			`{"method":"item/commandExecution/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i",` +
+			`{"method":"item/commandExecution/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","startedAtMs":9,` +
 				`"command":"ls","cwd":"/","reason":null}}`,
 			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "Command approval required: ls",
 				Asked: runtime.Asked{
 					Subject: runtime.SubjectCommand, Tool: "shell", Arguments: json.RawMessage(`{"command":"ls","cwd":"/"}`)}}},
 		{ApproveFileChange(json.RawMessage(`1`), about, []FileEdit{{"/f", "add", "x\n"}}, &why),
-			`{"method":"item/fileChange/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","reason":"because",` +
-				`"changes":[{"path":"/f","kind":{"type":"add"},"diff":"x\n"}]}}`,
+			`{"method":"item/fileChange/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","startedAtMs":9,` +
+				`"reason":"because","changes":[{"path":"/f","kind":{"type":"add"},"diff":"x\n"}]}}`,
 			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "File change approval required",
 				Asked: runtime.Asked{
 					Subject:   runtime.SubjectFileChange,
 					Arguments: json.RawMessage(`{"changes":[{"path":"/f","kind":{"type":"add"},"diff":"x\n"}]}`)}}},
 		{ApproveTool(json.RawMessage(`1`), about, "Fetch", json.RawMessage(`{"url":"u"}`), nil),
-			`{"method":"item/tool/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","tool":"Fetch",` +
+			`{"method":"item/tool/requestApproval","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","startedAtMs":9,"tool":"Fetch",` +
 				`"arguments":{"url":"u"},"reason":null}}`,
 			runtime.InteractiveRequested{Kind: runtime.RequestApproval, Summary: "Tool approval required: Fetch",
 				Asked: runtime.Asked{Subject: runtime.SubjectTool, Tool: "Fetch", Arguments: json.RawMessage(`{"url":"u"}`)}}},
 		{AskUser(json.RawMessage(`1`), about, Question{ID: "q", Header: "h", Question: "?", Options: []Option{{"l", "d"}}}),
-			`{"method":"item/tool/requestUserInput","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","questions":[{"id":"q","header":"h",` +
-				`"question":"?","options":[{"label":"l","description":"d"}],"isOther":false,"isSecret":false}]}}`,
+			`{"method":"item/tool/requestUserInput","id":1,"params":{"threadId":"T","turnId":"U","itemId":"i","startedAtMs":9,` +
+				`"questions":[{"id":"q","header":"h","question":"?","options":[{"label":"l","description":"d"}],"isOther":false,"isSecret":false}],"isBlocking":true}}`,
 			runtime.InteractiveRequested{Kind: runtime.RequestToolInput, Summary: "Tool input required (1 question)",
 				Asked: runtime.Asked{Subject: runtime.SubjectQuestion}}},
 		{CallTool(json.RawMessage(`1`), in, "i", "look", json.RawMessage(`{}`)),

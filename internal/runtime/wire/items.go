@@ -71,15 +71,16 @@ type Command struct {
 // MarshalJSON implements json.Marshaler.
 func (c Command) MarshalJSON() ([]byte, error) {
 	return encode(struct {
-		Type       string  `json:"type"`
-		ID         string  `json:"id"`
-		Command    string  `json:"command"`
-		Cwd        string  `json:"cwd"`
-		Status     string  `json:"status"`
-		Output     *string `json:"aggregatedOutput"`
-		ExitCode   *int    `json:"exitCode"`
-		DurationMS *int64  `json:"durationMs"`
-	}{ItemCommand, c.ID, c.Command, c.Cwd, c.Status, c.Output, c.ExitCode, c.DurationMS}), nil
+		Type       string   `json:"type"`
+		ID         string   `json:"id"`
+		Command    string   `json:"command"`
+		Actions    []action `json:"commandActions"`
+		Cwd        string   `json:"cwd"`
+		Status     string   `json:"status"`
+		Output     *string  `json:"aggregatedOutput"`
+		ExitCode   *int     `json:"exitCode"`
+		DurationMS *int64   `json:"durationMs"`
+	}{ItemCommand, c.ID, c.Command, actionsOf(c.Command), c.Cwd, c.Status, c.Output, c.ExitCode, c.DurationMS}), nil
 }
 
 // FileEdit is one changed file. Kind is add, update or delete. Diff is a unified diff, for add the whole text.

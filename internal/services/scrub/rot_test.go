@@ -18,11 +18,11 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/services/scrub"
 	"harness/migrations"
+	"harness/tests/bitrot"
 	"harness/transcript"
 )
 
 const (
-	flips    = "HARNESS_BITROT" // number of attempts
 	sessions = 4
 	written  = 800 // events, each with its entry
 )
@@ -133,13 +133,7 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "harness.db")
 	write(t, path)
 	whole, truth := observation(t, path, "")
-	tries := 100
-	if more := os.Getenv(flips); more != "" {
-		var err error
-		if tries, err = strconv.Atoi(more); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tries := bitrot.Flips(t, 100)
 	random := rand.New(rand.NewPCG(3, 4))
 	counts := map[string]int{}
 	for range tries {

@@ -83,9 +83,8 @@ func (s *Service) pause(ctx context.Context, l *lane) {
 // run advances a task by one step and waits for its result. It returns an error for a temporary failure.
 func (s *Service) run(ctx context.Context, l *lane, t Task) error {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
-	var gone *session.DeletedError
 	switch {
-	case errors.As(err, &gone), errors.Is(err, session.ErrNotFound):
+	case isGone(err):
 		return s.forget(ctx, t.SessionID)
 	case err != nil:
 		return err

@@ -8,8 +8,9 @@ package tasks
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"harness/internal/operations"
 )
 
 // Status is the state of a task.
@@ -120,14 +121,27 @@ const (
 // Sentinels for errors.Is.
 var (
 	// ErrNotFound: the session has no task with that id.
-	ErrNotFound = errors.New("task not found")
+	ErrNotFound error = &codedError{operations.CodeTaskNotFound, "task not found"}
 	// ErrExists: the session already has a task with that id.
-	ErrExists = errors.New("there is a task of that id already")
+	ErrExists error = &codedError{operations.CodeTaskExists, "there is a task of that id already"}
 	// ErrNotPending: that tool call needs no decision.
-	ErrNotPending = errors.New("nothing is asked about that tool call")
+	ErrNotPending error = &codedError{operations.CodeCallNotPending, "nothing is asked about that tool call"}
 	// ErrYolo: the operator does not allow ModeYolo.
-	ErrYolo = errors.New("the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)")
+	ErrYolo error = &codedError{operations.CodeYoloNotAllowed,
+		"the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)"}
 )
+
+// codedError is a sentinel with its code for clients.
+type codedError struct {
+	code operations.Code
+	text string
+}
+
+// Error implements error.
+func (e *codedError) Error() string { return e.text }
+
+// Code implements operations.Coded.
+func (e *codedError) Code() operations.Code { return e.code }
 
 // LimitError means that the limit of open tasks is reached.
 type LimitError struct {
@@ -142,11 +156,17 @@ func (e *LimitError) Error() string {
 		e.Of, e.Limit)
 }
 
+// Code implements operations.Coded.
+func (e *LimitError) Code() operations.Code { return operations.CodeTaskLimit }
+
 // PartError means that a decision has a part that the call does not accept, or lacks one. The call stays open.
 type PartError struct{ Part, Message string }
 
 // Error implements error.
 func (e *PartError) Error() string { return e.Part + ": " + e.Message }
+
+// Code implements operations.Coded.
+func (e *PartError) Code() operations.Code { return operations.CodeInvalid }
 
 // MismatchError means that a decision is about another attempt or input than the open one, which stays open.
 type MismatchError struct {
@@ -162,3 +182,6 @@ type MismatchError struct {
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("tool call %s: the decision's %s is not that of the call, which still waits", e.CallID, e.Field)
 }
+
+// Code implements operations.Coded.
+func (e *MismatchError) Code() operations.Code { return operations.CodeCallMismatch }

@@ -64,6 +64,31 @@ type Policy struct {
 	NonInteractive bool
 }
 
+// Levels are the permissions of a session.
+type Levels struct {
+	ApprovalPolicy, FilesystemSandbox, NetworkAccess string
+	NonInteractive                                   bool
+}
+
+// Within restricts a policy to the permissions of a session. No call needs approval if the session's policy never asks.
+// Every call needs approval if the session trusts nothing. A tool may not do anything that the session's sandbox forbids.
+func (p Policy) Within(session Levels) Policy {
+	p.DenyClasses = slices.Clone(p.DenyClasses)
+	switch {
+	case session.ApprovalPolicy == "never", session.NonInteractive:
+		p.NonInteractive = true
+	case session.ApprovalPolicy == "untrusted":
+		p.Mode = ModeAsk
+	}
+	if session.FilesystemSandbox == "read-only" {
+		p.DenyClasses = append(p.DenyClasses, Write, Dangerous)
+	}
+	if session.NetworkAccess != "enabled" {
+		p.DenyClasses = append(p.DenyClasses, Network)
+	}
+	return p
+}
+
 // CheckPolicy refuses unknown modes and classes, and the mode yolo unless the operator allows it.
 func CheckPolicy(p Policy, allowYolo bool) error {
 	switch {

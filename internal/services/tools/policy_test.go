@@ -193,3 +193,39 @@ func TestAPolicyIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// RA-18, TL-24: the levels of a session apply to the tools of this server, whatever its policy allows.
+func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
+	t.Parallel()
+	open := tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{AllowTools: []string{"workspace.write"}}}
+	for _, c := range []struct {
+		session tools.Levels
+		class   tools.Class
+		want    tools.Result
+	}{
+		{tools.Levels{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
+			tools.Network, tools.Allow},
+		{tools.Levels{ApprovalPolicy: "on-request", FilesystemSandbox: "workspace-write", NetworkAccess: "restricted"},
+			tools.Network, tools.Deny},
+		{tools.Levels{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.Write, tools.Deny},
+		{tools.Levels{ApprovalPolicy: "on-request", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.Dangerous, tools.Deny},
+		{tools.Levels{ApprovalPolicy: "untrusted", FilesystemSandbox: "read-only", NetworkAccess: "enabled"},
+			tools.ReadOnly, tools.Ask},
+		{tools.Levels{ApprovalPolicy: "never", FilesystemSandbox: "workspace-write", NetworkAccess: "enabled"},
+			tools.Dangerous, tools.Allow},
+	} {
+		policy := open.Within(c.session)
+		if got := policy.Settle(policy.Evaluate("a.tool", c.class)); got.Decision != c.want {
+			t.Errorf("%+v: %s is %s, want %s", c.session, c.class, got.Decision, c.want)
+		}
+	}
+	policy := tools.Policy{Mode: tools.ModeAsk}.Within(tools.Levels{ApprovalPolicy: "never"})
+	if got := policy.Settle(policy.Evaluate("a.tool", tools.ReadOnly)); got.Decision != tools.Deny {
+		t.Errorf("without a person to ask it is %s", got.Decision)
+	}
+	if len(open.DenyClasses) != 0 {
+		t.Error("a session narrowed the policy of all")
+	}
+}

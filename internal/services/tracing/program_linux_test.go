@@ -203,4 +203,49 @@ func TestWrongSettingsOfTraces(t *testing.T) {
 	site = programtest.New(t, programtest.WithoutAgent(),
 		programtest.WithEnv("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT=nonsense"))
 	site.Start().Stop()
+	site = programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv("HARNESS_TRACES_GENAI=1.40"))
+	if code, _, output := site.Run("serve"); code == 0 || !strings.Contains(output, "off, 1.41") {
+		t.Errorf("%d %s", code, output)
+	}
+}
+
+// OB-16: with HARNESS_TRACES_GENAI a turn is a span invoke_agent, and counts in the conventions' metrics.
+func TestTurnsUnderTheNamesOfTheConventions(t *testing.T) {
+	t.Parallel()
+	got := &collected{more: make(chan struct{}, 1)}
+	collector := httptest.NewServer(got)
+	t.Cleanup(collector.Close)
+	server := programtest.New(t, programtest.WithEnv("HARNESS_OTEL=true", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL,
+		"OTEL_BSP_SCHEDULE_DELAY=50", "HARNESS_TRACES_GENAI=1.41")).Start()
+	server.WaitRuntime()
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	server.Headers = map[string]string{"Traceparent": "00-" + trace + "-00f067aa0ba902b7-01"}
+	session := programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
+		map[string]any{"runtime": "codex", "cwd": t.TempDir()}), "session_id")
+	server.Want(http.StatusAccepted, http.MethodPost, "/v1/sessions/"+session+"/tasks",
+		map[string]any{"messages": []any{map[string]any{"role": "user", "content": "planted-prompt"}}})
+	deadline := time.After(programtest.Patience)
+	for len(got.named(trace, "invoke_agent codex")) == 0 {
+		select {
+		case <-got.more:
+		case <-deadline:
+			t.Fatalf("no span of the turn:\n%s", server.Log())
+		}
+	}
+	attributes := map[string]string{}
+	for _, pair := range got.named(trace, "invoke_agent codex")[0].Attributes {
+		attributes[pair.Key] = pair.Value.GetStringValue()
+	}
+	if attributes["gen_ai.provider.name"] != "openai" || attributes["gen_ai.conversation.id"] != session {
+		t.Errorf("the turn has %v", attributes)
+	}
+	if text := server.Metrics(); !strings.Contains(text, `gen_ai_client_operation_duration_seconds_count{error_type="",`+
+		`gen_ai_operation_name="invoke_agent",gen_ai_provider_name="openai",`) ||
+		!strings.Contains(text, `gen_ai_client_token_usage_count{gen_ai_operation_name="invoke_agent",`) {
+		t.Errorf("metrics lack the turn:\n%s", text)
+	}
+	server.Stop()
+	if strings.Contains(got.bytes.String(), "planted-prompt") {
+		t.Error("the prompt was sent to the collector")
+	}
 }

@@ -82,7 +82,7 @@ func (t *Tracer) observe(record *journal.Record) {
 
 // resolved makes the span of an approval that was requested from this server, regardless of who decided it.
 func (t *Tracer) resolved(record *journal.Record) {
-	var end struct{ ApprovalID, Status, Decision string }
+	var end struct{ ApprovalID, Status, Decision, DecidedBy string }
 	if json.Unmarshal(record.Payload, &end) != nil {
 		return
 	}
@@ -99,6 +99,7 @@ func (t *Tracer) resolved(record *journal.Record) {
 		Start: time.UnixMilli(asked.CreatedAt), End: time.UnixMilli(record.Time), Attributes: []attribute.KeyValue{
 			attrSession.String(record.SessionID), attrTurn.String(asked.TurnID), attrAsked.String(asked.Kind),
 			attrOutcome.String(outcome)}})
+	t.genai.resolved(record.SessionID, asked.ItemID, decided{outcome, end.DecidedBy, span.End.Sub(span.Start)})
 	t.record(span)
 }
 
@@ -109,15 +110,17 @@ func (t *Tracer) line(record *journal.Record) {
 	if !ok {
 		return
 	}
-	switch string(line.Method) {
-	case `"` + wire.MethodTurnStarted + `"`:
+	switch method := wire.Text(line.Method); method {
+	case wire.MethodTurnStarted:
 		remember(t.open.turns, record.TurnID, record.Time)
-	case `"` + wire.MethodTurnCompleted + `"`:
+	case wire.MethodTurnCompleted:
 		t.turnEnded(record, line.Params)
-	case `"` + wire.MethodItemStarted + `"`:
+	case wire.MethodItemStarted:
 		remember(t.open.items, record.ItemID, record.Time)
-	case `"` + wire.MethodItemCompleted + `"`:
+	case wire.MethodItemCompleted:
 		t.itemEnded(record, line.Params)
+	default:
+		t.genai.line(record, method, line.Params)
 	}
 }
 
@@ -150,6 +153,7 @@ func (t *Tracer) turnEnded(record *journal.Record, params json.RawMessage) {
 	if end.Turn.Status == runtime.TurnFailed {
 		span.Failed = string(runtime.TurnFailed)
 	}
+	t.genai.turnEnded(&span, record, wire.ReadTurn(wire.Members(params, "turn")[0]))
 	t.record(span)
 }
 
@@ -158,7 +162,7 @@ func (t *Tracer) itemEnded(record *journal.Record, params json.RawMessage) {
 	began, known := t.open.items[record.ItemID]
 	delete(t.open.items, record.ItemID)
 	var end struct {
-		Item struct{ Type, Status string }
+		Item struct{ Type, Status, Tool string }
 	}
 	if !known || json.Unmarshal(params, &end) != nil {
 		return
@@ -176,5 +180,7 @@ func (t *Tracer) itemEnded(record *journal.Record, params json.RawMessage) {
 	if end.Item.Status == wire.StatusFailed {
 		span.Failed = wire.StatusFailed
 	}
+	name, kind := toolOf(end.Item.Type, end.Item.Tool)
+	t.genai.toolEnded(&span, record.SessionID, record.ItemID, name, kind)
 	t.record(span)
 }

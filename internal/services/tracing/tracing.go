@@ -61,6 +61,7 @@ type Tracer struct {
 	records chan journal.Record
 	loops   lifecycle.Loops
 	open    open
+	genai   *genai // nil without attributes for generative AI
 }
 
 // New makes a Tracer. It calls record with every span; record must not block. traced returns the trace of a turn, ""
@@ -154,6 +155,7 @@ func (t *Tracer) ToolEnded(call tools.Call, class string, end tools.Completed) {
 	if end.IsError {
 		span.Failed = "failed"
 	}
+	t.genai.toolEnded(&span, call.SessionID, call.ID, call.Tool, toolFunction)
 	t.record(span)
 }
 

@@ -72,6 +72,9 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 	if status, page := post(link[:len(link)-4]+"AAAA", "accept"); status != http.StatusNotFound {
 		t.Errorf("a changed link: %d %s", status, page)
 	}
+	if status, page := post(link+"?"+strings.Repeat("x", 66_000), "accept"); status != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a link that is too long: %d %s", status, page)
+	}
 	if waiting := server.Approvals(session); len(waiting) != 1 {
 		t.Fatalf("decided by looking: %v", waiting)
 	}
@@ -93,7 +96,7 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 		t.Errorf("the audit log: %d %s", code, rows)
 	}
 	rows, log := requestsOf(t, s)
-	for _, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusGone} {
+	for _, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusGone, http.StatusRequestHeaderFieldsTooLarge} {
 		if !slices.ContainsFunc(rows, func(one asked) bool { return one.Route == "POST /decide/{link}" && one.Status == status }) {
 			t.Errorf("no record of a link that was answered %d: %v", status, rows)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"harness/tests/contract/codesdk"
+	"harness/tests/outside"
 	"harness/tests/programtest"
 )
 
@@ -60,6 +61,7 @@ func (u *upstreamTarget) Held(task string) error {
 // the listed differences.
 func TestClientsOfCodesdkdAreServed(t *testing.T) {
 	t.Parallel()
+	outside.Needs(t, "an agent") // the differences are listed for all topics together
 	var mu sync.Mutex
 	var all []codesdk.Difference
 	t.Run("topics", func(t *testing.T) {

@@ -201,7 +201,7 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	cases.Env = append(os.Environ(), "CONSOLE_ONLY="+os.Getenv("CONSOLE_ONLY"), "CONSOLE_PICTURES="+pictures,
 		"CONSOLE_CORE="+core, "CONSOLE_URL="+address+path, "CONSOLE_CONTROL="+hand.URL, "CONSOLE_PUSH="+service,
 		"CONSOLE_TOKEN="+consoleToken,
-		"CONSOLE_CHROMIUM="+chromiumtest.Binary(t))
+		"CONSOLE_CHROMIUM="+chromiumtest.Binary(t), "CONSOLE_SHELL="+chromiumtest.Shell(t))
 	type result struct {
 		said []byte
 		err  error

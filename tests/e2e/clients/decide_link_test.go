@@ -44,7 +44,7 @@ func TestALinkInABrowser(t *testing.T) {
 	node := exec.CommandContext(t.Context(), "node", "e2e/link.mjs")
 	node.Dir = consoleWeb
 	node.Env = append(os.Environ(), "CONSOLE_LINK="+server.URL+strings.TrimPrefix(link, public),
-		"CONSOLE_SAYS=echo once >> ran.txt", "CONSOLE_CHROMIUM="+chromiumtest.Binary(t))
+		"CONSOLE_SAYS=echo once >> ran.txt", "CONSOLE_CHROMIUM="+chromiumtest.Shell(t))
 	if out, err := node.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -40,7 +40,7 @@ func TestAPersonLogsInWithABrowser(t *testing.T) {
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "testdata/login.mjs")
 	node.Env = append(os.Environ(), "LOGIN_URL="+address, "LOGIN_PROVIDER="+provider.URL, "LOGIN_CONSOLE="+console,
-		"LOGIN_CHROMIUM="+chromiumtest.Binary(t))
+		"LOGIN_CHROMIUM="+chromiumtest.Shell(t))
 	if said, err := node.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}

@@ -120,6 +120,7 @@ func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 
 // A server that is killed in the middle of a text sends the unstored part again. Clients of other nodes get it once.
 func TestAKilledOwnerRepeatsNoText(t *testing.T) {
+	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
 	session := n.a.CreateSession(nil)
 	plain, other := n.b.Follow("threadId="+session), n.b.Follow("after=0&threadId="+session)
@@ -216,6 +217,7 @@ func (l *link) set(cut bool) {
 
 // Cutting a link in the middle of a text loses and repeats no text for the other node's clients.
 func TestALinkThatIsCutLeavesTheTextRight(t *testing.T) {
+	t.Parallel()
 	n := &nodes{siteA: programtest.New(t, withPort(), programtest.WithRaceDetector(), programtest.WithEngine(database.Postgres))}
 	n.a = n.siteA.Start()
 	db := dbtest.Connect(t, n.siteA.Store())

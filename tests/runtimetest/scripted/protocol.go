@@ -81,7 +81,7 @@ func refusal(method, why string) error {
 // translate translates a line of the agent into the canonical vocabulary.
 func (p *protocol) translate(w word, at int64) []runtime.Signal {
 	in, message := wire.Place{ThreadID: cmp.Or(w.In, p.thread), TurnID: w.Round}, "says "+w.Round
-	asking := wire.Asking{Place: in, ItemID: w.ID}
+	asking := wire.Asking{Place: in, ItemID: w.ID, At: at}
 	id, _ := json.Marshal(w.ID) // a text encodes
 	command := func(status string) wire.Command {
 		return wire.Command{ID: w.ID, Command: w.Command, Status: status, Output: &w.Output, ExitCode: &w.Code}

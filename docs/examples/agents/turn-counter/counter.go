@@ -1,7 +1,7 @@
 // Package turncounter is an example of a native extension: Go code compiled into the server, behind the same interface
 // as any other.
 //
-// To run it, add turncounter.Extension() to nativeExtensions in cmd/harness and build.
+// To run it, add turncounter.Extension() to nativeExtensions in package server and build.
 package turncounter
 
 import (

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal/archive"
+	"harness/tests/bitrot"
 	"harness/tests/dbtest"
 )
 
@@ -37,12 +37,7 @@ func TestFlippedBitInTheArchiveIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries := 150
-	if more := os.Getenv("HARNESS_BITROT"); more != "" {
-		if tries, err = strconv.Atoi(more); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tries := bitrot.Flips(t, 150)
 	random, said := rand.New(rand.NewPCG(5, 7)), 0
 	for range tries {
 		bit := random.IntN(8 * len(whole))

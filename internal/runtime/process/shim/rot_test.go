@@ -8,8 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
+
+	"harness/tests/bitrot"
 )
 
 // A flipped bit in the spool of a dead shim never counts as output of the runtime. A server reads the output before
@@ -41,12 +42,7 @@ func TestAFlippedBitInTheSpoolIsNeverRead(t *testing.T) {
 	if err != nil || len(files) < 6 {
 		t.Fatal(files, err)
 	}
-	tries := 150
-	if more := os.Getenv("HARNESS_BITROT"); more != "" {
-		if tries, err = strconv.Atoi(more); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tries := bitrot.Flips(t, 150)
 	random, counts := rand.New(rand.NewPCG(8, 9)), map[string]int{}
 	for range tries {
 		name := files[random.IntN(len(files))]

@@ -65,7 +65,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		return session.ToolAnswer{}, err
 	}
 	native, place := quote(q.CallID), wire.Asking{Place: wire.Place{ThreadID: q.SessionID, TurnID: q.TurnID},
-		ItemID: q.CallID}
+		ItemID: q.CallID, At: s.now()}
 	signal := wire.ApproveOwnTool(native, place, q.Tool, q.Arguments, &q.Reason)
 	signal.Generation = s.questions.generation
 	var (

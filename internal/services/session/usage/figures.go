@@ -101,7 +101,8 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 	}
 	now.TurnID = r.TurnID
 	f.usage = string(jsonobject.Parse(reported).Set("turnId", javascript.MustEncode(now.TurnID)).Encode())
-	used := now.since(before)
+	// After a restart of the count, a turn's first total may exceed the previous total, but by less than the turn used.
+	used := now.Total.Since(before.Total, now.Last)
 	if another := !known || now.TurnID != before.TurnID; another && (!known || less(used, now.Last)) {
 		if used = now.Last; !r.Running {
 			return nil // an imported history is from earlier use
@@ -123,18 +124,6 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 		return fmt.Errorf("store what session %s used: %w", r.SessionID, err)
 	}
 	return nil
-}
-
-// since returns the usage between two reports. If the runtime restarted its count, it returns the usage of the last
-// request. After such a restart, a turn's first total may exceed the previous total, but by less than the turn used.
-func (u usageFigure) since(before usageFigure) wire.Tokens {
-	all, was := u.Total, before.Total
-	if all.Total < was.Total || all.Input < was.Input || all.Cached < was.Cached || all.Output < was.Output ||
-		all.Reasoning < was.Reasoning {
-		return u.Last
-	}
-	return wire.Tokens{Total: all.Total - was.Total, Input: all.Input - was.Input, Cached: all.Cached - was.Cached,
-		Output: all.Output - was.Output, Reasoning: all.Reasoning - was.Reasoning}
 }
 
 // less reports whether any count of a is less than that of b.
