@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"harness/api/admin"
+	"harness/api/agui"
 	"harness/api/calls"
 	"harness/api/compat"
 	"harness/api/compress"
@@ -92,6 +93,8 @@ type Protocols struct {
 	Doors map[string]http.Handler
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
+	// AGUI serves clients of AG-UI; its Operations are these.
+	AGUI agui.Options
 	// Pages serves every path outside the API, behind the guard. If nil, there are no pages.
 	Pages func(api http.Handler) http.Handler
 }

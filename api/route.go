@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"harness/api/admin"
+	"harness/api/agui"
 	"harness/api/compat"
 	"harness/api/rest"
 	"harness/api/sessions"
@@ -36,8 +37,10 @@ func Operations() []Operation {
 
 func (s *server) routes() []rest.Route {
 	var all []rest.Route
+	clients := s.AGUI
+	clients.Operations = s.Operations
 	for _, resource := range [][]rest.Route{
-		s.healthRoutes(), s.mountedRoutes(), s.runtimeRoutes(), s.provider.Routes(), s.artifactRoutes(),
+		s.healthRoutes(), s.mountedRoutes(), agui.Routes(clients), s.runtimeRoutes(), s.provider.Routes(), s.artifactRoutes(),
 		admin.Routes(admin.Options{Operations: s.Operations, Tokens: s.Tokens, Push: s.Push, Logins: s.Logins, OIDC: s.OIDC,
 			Lifecycle: s.Lifecycle, Clock: s.Clock, ReadBody: s.readAnyBody, Fail: s.failRaw, FailureOf: failureOfRaw}),
 		sessions.Routes(sessions.Options{Operations: s.Operations, Long: s.Long, Coder: &s.coder, Artifacts: s.Artifacts,

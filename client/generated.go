@@ -349,6 +349,16 @@ const (
 	ViewConsole View = "console"
 )
 
+// Defines values for FollowRunsParamsRaw.
+const (
+	FollowRunsParamsRawN1 FollowRunsParamsRaw = "1"
+)
+
+// Defines values for StartRunParamsRaw.
+const (
+	StartRunParamsRawN1 StartRunParamsRaw = "1"
+)
+
 // Defines values for DecideApprovalJSONBodyScope.
 const (
 	DecideApprovalJSONBodyScopeSession DecideApprovalJSONBodyScope = "session"
@@ -2288,6 +2298,38 @@ type Unreadable = Problem
 
 // UnsupportedMediaType What went wrong; programs read `code`, people read `message`.
 type UnsupportedMediaType = Problem
+
+// FollowRunsParams defines parameters for FollowRuns.
+type FollowRunsParams struct {
+	// After The id of the last event that the client has.
+	After *int `form:"after,omitempty" json:"after,omitempty"`
+
+	// Raw Also send what AG-UI has no event for.
+	Raw *FollowRunsParamsRaw `form:"raw,omitempty" json:"raw,omitempty"`
+
+	// LastEventID As after; the higher one counts.
+	LastEventID *int `json:"Last-Event-ID,omitempty"`
+}
+
+// FollowRunsParamsRaw defines parameters for FollowRuns.
+type FollowRunsParamsRaw string
+
+// StartRunJSONBody defines parameters for StartRun.
+type StartRunJSONBody struct {
+	ForwardedProps *map[string]interface{}   `json:"forwardedProps,omitempty"`
+	Messages       []map[string]interface{}  `json:"messages"`
+	RunID          *string                   `json:"runId,omitempty"`
+	Tools          *[]map[string]interface{} `json:"tools,omitempty"`
+}
+
+// StartRunParams defines parameters for StartRun.
+type StartRunParams struct {
+	// Raw Also send what AG-UI has no event for.
+	Raw *StartRunParamsRaw `form:"raw,omitempty" json:"raw,omitempty"`
+}
+
+// StartRunParamsRaw defines parameters for StartRun.
+type StartRunParamsRaw string
 
 // GetAPIInfo200JSONResponseBody defines parameters for GetAPIInfo.
 type GetAPIInfo200JSONResponseBody struct {
@@ -4700,6 +4742,9 @@ type ListTasksParams struct {
 	// Limit From 1 to 500; by default 100.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// StartRunJSONRequestBody defines body for StartRun for application/json ContentType.
+type StartRunJSONRequestBody StartRunJSONBody
 
 // CancelAccountLoginJSONRequestBody defines body for CancelAccountLogin for application/json ContentType.
 type CancelAccountLoginJSONRequestBody CancelAccountLoginJSONBody
@@ -7298,6 +7343,31 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// FollowRuns Stream the last run of a session and all that follow
+	//
+	// Sends server-sent events of AG-UI. A run is a turn. The first run comes with the conversation (`MESSAGES_SNAPSHOT`). With `after` or `Last-Event-ID` the stream continues behind that event instead.
+	//
+	// Corresponds with GET /agui/{sessionId} (the `FollowRuns` operationId).
+	FollowRuns(ctx context.Context, sessionID SessionID, params *FollowRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunWithBody Run a session and stream the run
+	//
+	// The body is a `RunAgentInput`; the last message, the user's, starts the turn. The session `new` is made by the run, of `forwardedProps` (`runtime`, `model`, `cwd`, `projectId`). `tools` are set by the run that makes a session, and may be repeated. The same `runId` again streams the same run. 409: another turn runs; follow it with GET.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /agui/{sessionId} (the `StartRun` operationId).
+	StartRunWithBody(ctx context.Context, sessionID SessionID, params *StartRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRun Run a session and stream the run
+	//
+	// The body is a `RunAgentInput`; the last message, the user's, starts the turn. The session `new` is made by the run, of `forwardedProps` (`runtime`, `model`, `cwd`, `projectId`). `tools` are set by the run that makes a session, and may be repeated. The same `runId` again streams the same run. 409: another turn runs; follow it with GET.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /agui/{sessionId} (the `StartRun` operationId).
+	StartRun(ctx context.Context, sessionID SessionID, params *StartRunParams, body StartRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetAPIInfo Get the name and version of the API
 	//
 	// Corresponds with GET /api (the `GetAPIInfo` operationId).
@@ -8704,6 +8774,61 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /ws (the `ConnectRPCAsCdev` operationId).
 	ConnectRPCAsCdev(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// FollowRuns Stream the last run of a session and all that follow
+//
+// Sends server-sent events of AG-UI. A run is a turn. The first run comes with the conversation (`MESSAGES_SNAPSHOT`). With `after` or `Last-Event-ID` the stream continues behind that event instead.
+//
+// Corresponds with GET /agui/{sessionId} (the `FollowRuns` operationId).
+func (c *Client) FollowRuns(ctx context.Context, sessionID SessionID, params *FollowRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFollowRunsRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunWithBody Run a session and stream the run
+//
+// The body is a `RunAgentInput`; the last message, the user's, starts the turn. The session `new` is made by the run, of `forwardedProps` (`runtime`, `model`, `cwd`, `projectId`). `tools` are set by the run that makes a session, and may be repeated. The same `runId` again streams the same run. 409: another turn runs; follow it with GET.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /agui/{sessionId} (the `StartRun` operationId).
+func (c *Client) StartRunWithBody(ctx context.Context, sessionID SessionID, params *StartRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRun Run a session and stream the run
+//
+// The body is a `RunAgentInput`; the last message, the user's, starts the turn. The session `new` is made by the run, of `forwardedProps` (`runtime`, `model`, `cwd`, `projectId`). `tools` are set by the run that makes a session, and may be repeated. The same `runId` again streams the same run. 409: another turn runs; follow it with GET.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /agui/{sessionId} (the `StartRun` operationId).
+func (c *Client) StartRun(ctx context.Context, sessionID SessionID, params *StartRunParams, body StartRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunRequest(c.Server, sessionID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // GetAPIInfo Get the name and version of the API
@@ -12101,6 +12226,168 @@ func (c *Client) ConnectRPCAsCdev(ctx context.Context, reqEditors ...RequestEdit
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewFollowRunsRequest constructs an http.Request for the FollowRuns method
+func NewFollowRunsRequest(server string, sessionID SessionID, params *FollowRunsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/agui/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Raw != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "raw", *params.Raw, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewStartRunRequest calls the generic StartRun builder with application/json body
+func NewStartRunRequest(server string, sessionID SessionID, params *StartRunParams, body StartRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStartRunRequestWithBody(server, sessionID, params, "application/json", bodyReader)
+}
+
+// NewStartRunRequestWithBody constructs an http.Request for the StartRun method, with any body, and a specified content type
+func NewStartRunRequestWithBody(server string, sessionID SessionID, params *StartRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/agui/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Raw != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "raw", *params.Raw, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
 }
 
 // NewGetAPIInfoRequest constructs an http.Request for the GetAPIInfo method

@@ -82,7 +82,7 @@ func (c *Console) Serves(r *http.Request) bool {
 func ofAPI(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets":
+	case "agui", "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets":
 		return true
 	}
 	return false

@@ -44,7 +44,7 @@ func (s *Server) startHTTP(context.Context) error {
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
-			Pages:   pages.beside,
+			Pages: pages.beside, AGUI: s.agui(),
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
 		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.access.localAccess},
 		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,

@@ -3,9 +3,13 @@ package server
 import (
 	"context"
 
+	"harness/api/agui"
+	"harness/api/sse"
 	v1 "harness/api/v1"
 	"harness/internal/lib/version"
 	"harness/internal/operations"
+	"harness/internal/platform/config"
+	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/environment"
@@ -58,3 +62,25 @@ func (s *Server) taskEnded(e tasks.Ended) {
 }
 
 func (s *Server) stopTasks(ctx context.Context) error { return s.tasks.Stop(ctx) }
+
+// agui returns what AG-UI's clients are served with, if they are. Their streams end with those of the task API.
+func (s *Server) agui() agui.Options {
+	if !s.cfg.HasDoor(config.DoorAGUI) {
+		return agui.Options{}
+	}
+	return agui.Options{Journal: sessionRecords{s.core}, Closing: s.taskAPI.Closing(), Streams: &sse.Limit{Most: s.cfg.Limits.Streams},
+		News: func(sessionID string) (<-chan struct{}, func()) { return s.tasks.News(sessionID) }}
+}
+
+// sessionRecords are the stored records of sessions.
+type sessionRecords struct{ *core }
+
+// ReadSession implements agui.Journal.
+func (r sessionRecords) ReadSession(ctx context.Context, sessionID string, after int64, limit int) ([]journal.Record, error) {
+	return r.journal.ReadSession(ctx, database.EncodeText(sessionID), after, limit)
+}
+
+// Newest implements agui.Journal.
+func (r sessionRecords) Newest(ctx context.Context, sessionID string) (int64, error) {
+	return journal.Sequence(ctx, r.db.Read(), database.EncodeText(sessionID))
+}

@@ -1,13 +1,13 @@
 package v1
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"harness/api/sse"
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/auth"
 	"harness/internal/services/tasks"
@@ -79,24 +79,19 @@ func afterOf(r *http.Request) (int64, error) {
 // stream sends events as they happen. It ends when the client disconnects or falls too far behind, the session is
 // deleted, or the server stops.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Reader, after int64) error {
-	if !s.join() {
+	if !s.streams.Join() {
 		return &refusal{http.StatusTooManyRequests, "sse_limit",
 			fmt.Sprintf("this server has %d streams, which is its limit", s.opts.MaxStreams), nil}
 	}
-	defer s.part()
+	defer s.streams.Leave()
 	session := sessionOf(r)
 	news, cancel := s.opts.Tasks.News(session)
 	defer cancel()
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no")
-	out := &sse{w: w, control: http.NewResponseController(w), timeout: s.opts.WriteTimeout, last: after}
-	w.WriteHeader(http.StatusOK)
-	out.event("ready", map[string]any{"session_id": session, "after_seq": after})
+	out := &taskStream{sse.Begin(w, s.opts.WriteTimeout), after}
+	out.Event("ready", map[string]any{"session_id": session, "after_seq": after})
 	beat := time.NewTicker(s.opts.Heartbeat)
 	defer beat.Stop()
-	for live := false; out.err == nil && !s.closed(); {
+	for live := false; out.Err == nil && !s.closed(); {
 		sent, ended := s.sendNext(r, reader, out, live)
 		if ended {
 			return nil
@@ -108,12 +103,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 		select {
 		case <-news:
 		case <-beat.C:
-			out.write([]byte(":heartbeat\n\n"))
-			out.flush()
+			out.Beat()
 		case <-r.Context().Done():
 			return nil
 		case <-auth.AccessFrom(r.Context()).Done():
-			out.event("error", map[string]any{"error": "unauthorized", "message": "access was withdrawn", "last_seq": out.last})
+			out.Event("error", map[string]any{"error": "unauthorized", "message": "access was withdrawn", "last_seq": out.last})
 			return nil
 		case <-s.closing:
 			return nil
@@ -123,7 +117,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 }
 
 // sendNext sends the next events of a stream, if any, or ends the stream.
-func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live bool) (sent, ended bool) {
+func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *taskStream, live bool) (sent, ended bool) {
 	// A replay runs at the reader's pace. A reader that was up to date and falls far behind must reconnect.
 	if live {
 		behind, err := reader.Behind(r.Context())
@@ -143,28 +137,28 @@ func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live 
 		return false, true
 	}
 	if reader.Oldest > out.last+1 {
-		out.event("gap", map[string]any{"from_seq": out.last + 1, "to_seq": reader.Oldest - 1})
+		out.Event("gap", map[string]any{"from_seq": out.last + 1, "to_seq": reader.Oldest - 1})
 		out.last = reader.Oldest - 1
 	}
-	for i := 0; i < len(found) && !out.slow; i++ {
+	for i := 0; i < len(found) && !out.Slow; i++ {
 		out.send(&found[i])
 	}
-	if out.slow {
+	if out.Slow {
 		s.overflow(out)
 		return false, true
 	}
 	if len(found) > 0 {
-		out.flush()
+		out.Flush()
 	}
 	return len(found) > 0, false
 }
 
 // overflow ends a stream whose reader fell behind.
-func (s *Server) overflow(out *sse) {
+func (s *Server) overflow(out *taskStream) {
 	if s.opts.Overflowed != nil {
 		s.opts.Overflowed()
 	}
-	out.event("overflow", map[string]any{"last_seq": out.last})
+	out.Event("overflow", map[string]any{"last_seq": out.last})
 }
 
 // closed reports whether the server is stopping. A stopping server does not wait for a long replay.
@@ -177,76 +171,22 @@ func (s *Server) closed() bool {
 	}
 }
 
-func (s *Server) join() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.opts.MaxStreams > 0 && s.streams >= s.opts.MaxStreams {
-		return false
-	}
-	s.streams++
-	return true
-}
-
-func (s *Server) part() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.streams--
-}
-
-// sse writes a stream; err is the error of the first failed write.
-type sse struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	last    int64 // number of the last event
-	err     error
-	// slow reports that the client read nothing until the timeout.
-	slow bool
-}
-
-// lingers is how many timeouts the server waits for a client that reads nothing. The client can still read the sent
-// events and the end of the stream (overflow). Then the server disconnects it.
-const lingers = 5
-
-func (o *sse) write(text []byte) {
-	o.patiently(func() error {
-		_, err := o.w.Write(text)
-		return err
-	})
-}
-
-func (o *sse) flush() { o.patiently(o.control.Flush) }
-
-// patiently runs a function that waits for the client.
-func (o *sse) patiently(do func() error) {
-	if o.err != nil {
-		return
-	}
-	began := time.Now()
-	// Without write deadlines, a connection waits as long as its client does.
-	_ = o.control.SetWriteDeadline(began.Add(lingers * o.timeout))
-	o.err = do()
-	o.slow = o.slow || time.Since(began) > o.timeout
-}
-
-// event sends an event about the stream itself.
-func (o *sse) event(name string, data any) {
-	o.write([]byte("event: " + name + "\ndata: " + string(javascript.MustEncode(data)) + "\n\n"))
-	o.flush()
+// taskStream is the stream of a session's events.
+type taskStream struct {
+	*sse.Writer
+	last int64 // number of the last event
 }
 
 // send sends an event of the session.
-func (o *sse) send(e *tasks.Event) {
-	var frame bytes.Buffer
-	fmt.Fprintf(&frame, "id: %d\ndata: %s\n\n", e.Seq, javascript.MustEncode(e))
-	o.write(frame.Bytes())
+func (o *taskStream) send(e *tasks.Event) {
+	o.Data(strconv.FormatInt(e.Seq, 10), javascript.MustEncode(e))
 	o.last = e.Seq
 }
 
 // fail sends the reason why the stream ends.
-func (o *sse) fail(err error, r *http.Request) {
+func (o *taskStream) fail(err error, r *http.Request) {
 	if r.Context().Err() == nil {
 		answer := refusalOf(err, r)
-		o.event("error", map[string]any{"error": answer.code, "message": answer.message, "last_seq": o.last})
+		o.Event("error", map[string]any{"error": answer.code, "message": answer.message, "last_seq": o.last})
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"harness/api/calls"
 	"harness/api/rest"
+	"harness/api/sse"
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
 	"harness/internal/platform/cluster/forward"
@@ -64,8 +65,7 @@ type Server struct {
 	opts   Options
 	bodies rest.Bodies
 
-	mu      sync.Mutex
-	streams int
+	streams sse.Limit
 	once    sync.Once
 	closing chan struct{}
 }
@@ -162,7 +162,7 @@ func New(options Options) *Server {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	return &Server{opts: options, closing: make(chan struct{})}
+	return &Server{opts: options, streams: sse.Limit{Most: options.MaxStreams}, closing: make(chan struct{})}
 }
 
 // Handler serves a route of Routes. The request's PathValue must have the path parameters. The caller checks access
@@ -191,6 +191,9 @@ func sessionOf(r *http.Request) string { return r.PathValue("sessionId") }
 
 // Close ends the streams of events. A client reconnects with the number of its last event.
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
+
+// Closing ends with the streams of events.
+func (s *Server) Closing() <-chan struct{} { return s.closing }
 
 // reply sends a JSON response.
 func reply(w http.ResponseWriter, status int, body any) error {

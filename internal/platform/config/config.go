@@ -108,11 +108,12 @@ func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
 // HasDoor reports whether a protocol for front ends is served.
 func (c *Config) HasDoor(name string) bool { return slices.Contains(c.Doors, name) }
 
-// DoorAppServer is the protocol of codex's front ends, DoorACP the Agent Client Protocol, as in HARNESS_DOORS. doorsNone
-// serves none.
+// DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS, DoorACP the Agent Client Protocol, DoorAGUI
+// that of web UIs. doorsNone serves none.
 const (
 	DoorAppServer = "app-server"
 	DoorACP       = "acp"
+	DoorAGUI      = "ag-ui"
 	doorsNone     = "none"
 )
 

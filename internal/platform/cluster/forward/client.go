@@ -254,6 +254,22 @@ func relayed(w http.ResponseWriter, answer *http.Response) error {
 	copyHeaders(w.Header(), answer.Header, "Content-Type", "Content-Encoding", "Cache-Control", "Etag", "Vary", "Retry-After",
 		"Idempotency-Replayed")
 	w.WriteHeader(answer.StatusCode)
-	_, err := io.Copy(w, answer.Body)
+	to := io.Writer(w)
+	if answer.Header.Get("Content-Type") == "text/event-stream" {
+		to = &prompt{w, http.NewResponseController(w)}
+	}
+	_, err := io.Copy(to, answer.Body)
 	return err
+}
+
+// prompt sends what it writes at once: the next event of a stream may be minutes away.
+type prompt struct {
+	w       io.Writer
+	control *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p *prompt) Write(text []byte) (int, error) {
+	n, err := p.w.Write(text)
+	return n, errors.Join(err, p.control.Flush())
 }
