@@ -14,9 +14,10 @@ import (
 )
 
 // spoken are the places that may contain names of the vocabulary: this package, the adapter of the runtime with these
-// names, the routes for that runtime alone, the protocol of its front ends, tests and benchmarks, and the client, which imports nothing of the
-// server.
-var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/compat/", "api/appserver/", "tests/", "client/"}
+// names, the routes for that runtime alone, the protocol of its front ends and the pipe to it, tests and benchmarks, and
+// the client, which imports nothing of the server.
+var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/compat/", "api/appserver/",
+	"cmd/harness/bridge/appserver.go", "tests/", "client/"}
 
 // files are the subjects of requests; one of them has the same name as an item.
 var files = []string{"internal/runtime/asked.go"}
