@@ -82,6 +82,8 @@ func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
 			r.path == "/api/openapi.json" || r.path == "/api/asyncapi.json" || r.path == "/api/docs" ||
 			strings.HasPrefix(r.path, "/v1") || strings.HasPrefix(r.path, "/api/agents") ||
+			// Clients of AG-UI send the whole conversation and members of their own (api/agui).
+			strings.HasPrefix(r.path, "/agui") ||
 			// The provider decides which members it adds to its response.
 			strings.HasPrefix(r.path, "/api/login/oidc") && !strings.Contains(r.path, "/device")
 		if raw {

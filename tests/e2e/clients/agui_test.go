@@ -195,3 +195,14 @@ func TestAGUIStreamsOutliveTheServer(t *testing.T) {
 		t.Errorf("AG-UI's client refuses the order: %s", checked)
 	}
 }
+
+// AG-09: a server that does not serve AG-UI has none of its routes.
+func TestAGUIIsServedOnRequestOnly(t *testing.T) {
+	t.Parallel()
+	server := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv("HARNESS_DOORS=app-server")).Start()
+	for method, path := range map[string]string{http.MethodPost: "/agui/new", http.MethodGet: "/agui/any"} {
+		if answer := server.Want(http.StatusNotFound, method, path, nil); !strings.Contains(programtest.Text(answer, "message"), "Route "+method) {
+			t.Errorf("%s %s is answered %v", method, path, answer)
+		}
+	}
+}
