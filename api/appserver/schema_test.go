@@ -28,7 +28,9 @@ func TestFramesMatchTheSchemas(t *testing.T) {
 	c.until("thread/settings/updated", "")
 	c.call("thread/name/set", `{"threadId":"`+session+`","name":"my work"}`)
 	c.until("thread/name/updated", "")
-	var page struct{ Data []struct{ Item json.RawMessage } }
+	var page struct {
+		Data []struct{ Item json.RawMessage }
+	}
 	decode(t, c.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`), &page)
 	for _, version := range codexschema.Versions() {
 		checker := codexschema.Of(t, version)
