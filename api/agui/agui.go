@@ -89,6 +89,10 @@ func (o Options) run(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.SessionID()
 	if id == newSession {
 		created, err := o.Operations.Create(ctx, input.create())
+		var without *runtime.UnsupportedError
+		if errors.As(err, &without) && without.Operation == runtime.OpTools {
+			err = invalid("tools", err.Error())
+		}
 		if err != nil {
 			return rest.Reply{}, err
 		}
