@@ -6,12 +6,12 @@ import (
 	"harness/api/rest"
 )
 
-// besideDoors serves the upgrades of Doors; next serves all other requests. A page gets here only from an allowed
-// origin, and an agent never.
+// besideDoors serves Doors; next serves all other requests, and those of / that are no upgrade. A page gets here only
+// from an allowed origin, and an agent never.
 func (s *server) besideDoors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		door := s.Doors[r.URL.Path]
-		if door == nil || r.Method != http.MethodGet || r.Header.Get("Upgrade") == "" {
+		if door == nil || r.URL.Path == "/" && (r.Method != http.MethodGet || r.Header.Get("Upgrade") == "") {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -89,7 +89,7 @@ type Protocols struct {
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
 	RPC RPC
-	// Doors serve the upgrades of paths to protocols for front ends. Other requests of these paths do not reach them.
+	// Doors serve the protocols for front ends, by path. Only upgrades of / reach them.
 	Doors map[string]http.Handler
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/api/acp"
 	"harness/api/appserver"
 	"harness/api/conns"
 	"harness/api/idempotency"
@@ -108,6 +109,7 @@ type Server struct {
 	search   *search.Index
 	rpc      *rpc.Server
 	app      *appserver.Server // nil without HARNESS_DOORS=app-server
+	acp      *acp.Server       // nil without HARNESS_DOORS=acp
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer

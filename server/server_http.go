@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"harness/api"
+	"harness/api/acp"
 	"harness/api/admin"
 	"harness/api/appserver"
 	"harness/api/calls"
@@ -99,10 +100,18 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 }
 
 // startProtocols makes the handlers of JSON-RPC and of front ends.
-func (s *Server) startProtocols(ctx context.Context) (err error) {
-	if err := s.startRPC(ctx); err != nil || !s.cfg.HasDoor(config.DoorAppServer) {
-		return err
+func (s *Server) startProtocols(ctx context.Context) error {
+	err := s.startRPC(ctx)
+	if err == nil && s.cfg.HasDoor(config.DoorAppServer) {
+		err = s.startAppServer(ctx)
 	}
+	if err == nil && s.cfg.HasDoor(config.DoorACP) {
+		err = s.startACP(ctx)
+	}
+	return err
+}
+
+func (s *Server) startAppServer(ctx context.Context) (err error) {
 	s.app, err = appserver.New(appserver.Options{
 		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorAppServer),
@@ -113,12 +122,27 @@ func (s *Server) startProtocols(ctx context.Context) (err error) {
 	return s.app.Start(ctx)
 }
 
-func (s *Server) stopProtocols(ctx context.Context) error {
-	var app error
-	if s.app != nil {
-		app = s.app.Stop(ctx)
+func (s *Server) startACP(ctx context.Context) (err error) {
+	s.acp, err = acp.New(acp.Options{
+		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorACP),
+		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo,
+	})
+	if err != nil {
+		return err
 	}
-	return errors.Join(app, s.rpc.Stop(ctx))
+	return s.acp.Start(ctx)
+}
+
+func (s *Server) stopProtocols(ctx context.Context) error {
+	var doors []error
+	if s.app != nil {
+		doors = append(doors, s.app.Stop(ctx))
+	}
+	if s.acp != nil {
+		doors = append(doors, s.acp.Stop(ctx))
+	}
+	return errors.Join(append(doors, s.rpc.Stop(ctx))...)
 }
 
 // patient lets calls of sockets wait for a store that refuses writes.
@@ -128,10 +152,14 @@ func (s *Server) patient(ctx context.Context) context.Context {
 
 // doors serve the protocols of front ends, by path. Their sockets count with the stream's.
 func (s *Server) doors(streams *stream.Handler) map[string]http.Handler {
-	if s.app == nil {
-		return nil
+	doors := map[string]http.Handler{}
+	if s.app != nil {
+		doors["/"] = streams.For(s.app).Reading(appserver.MaxMessage) // codex dials no other path
 	}
-	return map[string]http.Handler{"/": streams.For(s.app).Reading(appserver.MaxMessage)} // codex dials no other path
+	if s.acp != nil {
+		doors["/acp"] = s.acp.Handler(streams.For(s.acp).Reading(acp.MaxMessage))
+	}
+	return doors
 }
 
 // rpcHandlers serves JSON-RPC; /ws is the path that cdev's clients use. Its sockets count with the stream's.

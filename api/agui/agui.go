@@ -148,7 +148,8 @@ func (o Options) follow(ctx context.Context, in *rest.Input) (rest.Reply, error)
 	if err := o.Operations.Check(ctx, operations.Read, id); err != nil {
 		return rest.Reply{}, err
 	}
-	f := &follower{Options: o, session: id, runs: translator{session: id}, raw: in.Query.Get("raw").Text() != "", after: in.Query.Get("after").Int()}
+	f := &follower{Options: o, session: id, runs: translator{session: id}, raw: in.Query.Get("raw").Text() != "",
+		after: in.Query.Get("after").Int()}
 	if given := in.Request.Header.Get("Last-Event-ID"); given != "" {
 		after, err := strconv.ParseInt(given, 10, 64)
 		if err != nil || after < 0 {

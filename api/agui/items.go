@@ -39,7 +39,7 @@ func (t *translator) say(id, kind, text string) {
 	item, content := t.find(id, kind), textContent
 	if kind == wire.ItemReasoning {
 		if content = thoughtContent; !item.said {
-			t.add(thoughtStart, object{"messageId": id, "role": "reasoning"})
+			t.add(thoughtStart, object{"messageId": id, "role": kind})
 		}
 	}
 	item.said = true

@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // Variables returns the table of every setting, in the order of the documentation. Variables without the prefix
 // HARNESS_ have codex-manager's names, defaults and allowed values (an existing .env works unchanged); the exceptions
 // are PORT 0, DATABASE_URL and minimal lengths of secrets.
@@ -56,11 +58,16 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_CONSOLE", Default: "true",
 			Doc:   "Serve the web console to browsers; false leaves the API alone.",
 			field: func(c *Config) any { return &c.Console }},
-		{Name: "HARNESS_DOORS", Default: DoorAppServer + "," + DoorAGUI, Allowed: "app-server and ag-ui, separated by a comma, or none",
-			check: func(s string) bool { return s == DoorAppServer || s == DoorAGUI || s == doorsNone },
-			Doc: "Protocols of front ends that are served besides the API: app-server for codex's TUI (`codex --remote`), ag-ui for web UIs (`/agui`), see " +
-				"[front-ends.md](front-ends.md).",
+		{Name: "HARNESS_DOORS", Default: DoorAppServer + "," + DoorACP + "," + DoorAGUI,
+			Allowed: "app-server, acp and ag-ui, separated by a comma, or none",
+			check:   func(s string) bool { return slices.Contains([]string{DoorAppServer, DoorACP, DoorAGUI, doorsNone}, s) },
+			Doc: "Protocols of front ends that are served besides the API: app-server for codex's TUI (`codex --remote`), acp for " +
+				"clients of the Agent Client Protocol (`/acp`), ag-ui for web UIs (`/agui`), see [front-ends.md](front-ends.md).",
 			field: func(c *Config) any { return &c.Doors }},
+		{Name: "HARNESS_ACP_MCP", Default: "ignore", Allowed: "ignore, refuse",
+			Doc: "MCP servers that a client of the Agent Client Protocol names for a session: ignore them and say so in the " +
+				"session, or refuse the session. An agent never gets them.",
+			field: func(c *Config) any { return &c.ACPServers }},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/form"
 	"harness/internal/runtime/wire"
 )
@@ -13,7 +14,7 @@ import (
 // asks translates a request of the agent. An unanswerable request has no Change: the connection refuses it.
 func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
 	of := t.state.Conversations[p.SessionID]
-	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
+	permission, elicits := l.Method == words.Permission && len(p.Options) > 0, l.Method == words.Elicit && p.Mode == "form"
 	p.ToolCall.ToolCallID = runtime.KnownID(p.ToolCall.ToolCallID)
 	if of == nil || !permission && !elicits || len(of.Asked) >= maxAsked || len(l.ID) > runtime.MaxID {
 		var in wire.Place

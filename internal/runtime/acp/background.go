@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/process/commands"
 )
 
@@ -36,7 +37,7 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 
 // keepQuiet cancels the agent's own activity in a conversation that must be quiet. The caller holds mu.
 func (p *protocol) keepQuiet(l *line, at time.Time) {
-	if l.Method != methodUpdate || len(p.quiet) == 0 {
+	if l.Method != words.Update || len(p.quiet) == 0 {
 		return
 	}
 	said := l.params()
@@ -50,7 +51,7 @@ func (p *protocol) keepQuiet(l *line, at time.Time) {
 	}
 	switch said.Update.Kind {
 	case "agent_message_chunk", "agent_thought_chunk", "tool_call":
-		raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": said.SessionID}})
+		raw, err := written(message{Version: "2.0", Method: words.Cancel, Params: map[string]string{"sessionId": said.SessionID}})
 		if err != nil {
 			return // two strings always encode
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 )
 
 // Codes of refusals.
@@ -50,9 +51,9 @@ func (r *refusal) error(p *Profile, method string) error {
 func refuse(request runtime.Signal) ([]byte, error) {
 	out := message{Version: "2.0", ID: request.RequestID}
 	switch request.Method {
-	case methodPermission:
+	case words.Permission:
 		out.Result = cancelled()
-	case methodElicit:
+	case words.Elicit:
 		out.Result = json.RawMessage(`{"action":"cancel"}`)
 	default:
 		out.Error = refusal{Code: codeUnknownMethod, Message: fmt.Sprintf("this client does not offer %s", request.Method)}

@@ -1,6 +1,10 @@
 package acp
 
-import "strings"
+import (
+	"strings"
+
+	"harness/internal/runtime/acp/words"
+)
 
 // growingText is a text that grows with output: a message, or a command's output. The state omits its last additions;
 // otherwise each addition would store the whole text again. The spool keeps that part of the agent's output, and the
@@ -73,7 +77,7 @@ func (s *state) keepOld(end, span int64) (changed bool) {
 func (t *translator) reread(l *line, end int64) {
 	p := l.params()
 	of, u := t.state.Conversations[p.SessionID], &p.Update
-	if of == nil || l.Method != methodUpdate {
+	if of == nil || l.Method != words.Update {
 		return
 	}
 	switch u.Kind {

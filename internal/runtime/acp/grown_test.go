@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
 	"harness/tests/runtimetest"
 )
@@ -13,26 +14,26 @@ import (
 // chunk returns a line that adds to a message, put a line that adds to the output of a command.
 func chunk(text string) *line {
 	said, _ := json.Marshal(text) // texts encode
-	return &line{Method: methodUpdate, Params: json.RawMessage(
+	return &line{Method: words.Update, Params: json.RawMessage(
 		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
 			string(said) + `}}}`)}
 }
 
 func put(call, text string) *line {
 	said, _ := json.Marshal(text) // texts encode
-	return &line{Method: methodUpdate,
+	return &line{Method: words.Update,
 		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update",` +
 			`"toolCallId":"` + call + `","_meta":{"terminal_output_delta":{"data":` + string(said) + `}}}}`)}
 }
 
 func command(call string) *line {
-	return &line{Method: methodUpdate,
+	return &line{Method: words.Update,
 		Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"` +
 			call + `","kind":"execute","status":"in_progress","rawInput":{"command":"make"}}}`)}
 }
 
 func over(call string) *line {
-	return &line{Method: methodUpdate, Params: json.RawMessage(
+	return &line{Method: words.Update, Params: json.RawMessage(
 		`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"` + call + `","status":"completed"}}`)}
 }
 
@@ -49,7 +50,7 @@ func TestAnAgentShowsAnImage(t *testing.T) {
 	profile.ErrorsAsText = false
 	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	h := begun(&profile)
-	image := &line{Method: methodUpdate, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",` +
+	image := &line{Method: words.Update, Params: json.RawMessage(`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",` +
 		`"content":{"type":"image","mimeType":"image/png","data":"` + png + `"}}}`)}
 	var items []runtime.Item
 	for _, one := range []*line{chunk("before"), image, chunk("after"), {ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}} {
@@ -156,7 +157,7 @@ func TestTheStateIsBounded(t *testing.T) {
 		h.feed(command(id), 2, span)
 		h.feed(put(id, "some output"), 2, span)
 		h.feed(chunk(strings.Repeat("y", maxText/8)), 2, span)
-		h.feed(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
+		h.feed(&line{ID: json.RawMessage(jsonInt(i)), Method: words.Permission, Params: json.RawMessage(
 			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2,
 			span)
 		of := h.state.Conversations["s"]

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 )
 
 // OpenCode reports that a call is in progress, then requests approval; the two lines may arrive in either order. An
@@ -19,7 +20,7 @@ func TestACallInProgressAnswersNothing(t *testing.T) {
 			continue
 		}
 		p.play(r)
-		if !bytes.Contains(r.Out, []byte(methodPermission)) {
+		if !bytes.Contains(r.Out, []byte(words.Permission)) {
 			continue
 		}
 		p.play(*late)

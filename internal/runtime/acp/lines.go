@@ -5,26 +5,6 @@ import (
 	"strconv"
 )
 
-// Methods of the protocol, version 1.
-const (
-	methodInitialize = "initialize"
-	methodLogin      = "authenticate"
-	methodNew        = "session/new"
-	methodLoad       = "session/load"
-	methodResume     = "session/resume"
-	methodClose      = "session/close"
-	methodPrompt     = "session/prompt"
-	methodCancel     = "session/cancel"
-	methodSetMode    = "session/set_mode"
-	methodSetTitle   = "session/set_title"
-	methodSetModel   = "session/set_model"
-	methodSetOption  = "session/set_config_option"
-	methodUpdate     = "session/update"
-	methodPermission = "session/request_permission"
-	methodElicit     = "elicitation/create"
-	methodWithdraw   = "$/cancel_request"
-)
-
 // turnPrefix is the prefix of the id of session/prompt. The answer to that id ends exactly the named turn, for any
 // reader.
 const turnPrefix = "turn:"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 )
 
 var _ interface {
@@ -101,7 +102,7 @@ func (p *protocol) logIn(ctx context.Context, key string) error {
 	if profile.KeyMember != "" {
 		value = map[string]string{profile.KeyMember: key}
 	}
-	if _, err := p.Call(ctx, p.runtime.calls, methodLogin, map[string]any{"methodId": profile.KeyMethod,
+	if _, err := p.Call(ctx, p.runtime.calls, words.Login, map[string]any{"methodId": profile.KeyMethod,
 		"_meta": map[string]any{"api-key": value}}); err != nil {
 		return err
 	}

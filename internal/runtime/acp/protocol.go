@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/stdio"
 	"harness/internal/runtime/wire"
 )
@@ -107,7 +108,7 @@ func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
 
 // Greet implements stdio.Protocol.
 func (p *protocol) Greet(ctx context.Context) error {
-	result, err := p.Call(ctx, p.runtime.starts, methodInitialize, map[string]any{
+	result, err := p.Call(ctx, p.runtime.starts, words.Initialize, map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]string{"name": "harness", "title": "Harness", "version": p.runtime.version},
 		"clientCapabilities": map[string]any{"fs": map[string]bool{"readTextFile": false, "writeTextFile": false},
@@ -327,7 +328,7 @@ func (p *protocol) AnswerIn(raw []byte) string {
 // Answered implements stdio.Protocol.
 func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 	switch method {
-	case methodInitialize:
+	case words.Initialize:
 		var a agent
 		if json.Unmarshal(result, &a) != nil || a.Protocol != 1 {
 			return // Greet reports it
@@ -343,7 +344,7 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 		if greeted != nil {
 			p.Started(greeted)
 		}
-	case methodNew:
+	case words.New:
 		var made struct {
 			SessionID string `json:"sessionId"`
 		}
@@ -362,7 +363,7 @@ type about struct {
 // Describe implements stdio.Protocol.
 func (p *protocol) Describe(method string, params any) stdio.Call {
 	of, _ := params.(about)
-	return stdio.Call{ThreadID: of.thread, Harmless: method != methodNew && method != methodLoad}
+	return stdio.Call{ThreadID: of.thread, Harmless: method != words.New && method != words.Load}
 }
 
 // Frame implements stdio.Protocol.
@@ -414,7 +415,7 @@ func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawM
 		p.translator.noteAnswer(id, actionCancel)
 	}
 	p.mu.Unlock()
-	raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": native}})
+	raw, err := written(message{Version: "2.0", Method: words.Cancel, Params: map[string]string{"sessionId": native}})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/stdio"
 )
 
@@ -20,7 +21,7 @@ const renewChecks = 5 * time.Millisecond
 
 // refuseKey returns the refusal of a key.
 func (r *Runtime) refuseKey(kind error, why string) error {
-	return &runtime.Error{Runtime: r.profile.Name, Method: methodLogin, Kind: kind, Message: why}
+	return &runtime.Error{Runtime: r.profile.Name, Method: words.Login, Kind: kind, Message: why}
 }
 
 // takeForProvider accepts the key of one of the providers of the agent's models, by default that of its default

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
 )
 
@@ -20,7 +21,7 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 			continue
 		}
 		switch turn := l.turn(); {
-		case l.Method == methodPrompt && turn != "":
+		case l.Method == words.Prompt && turn != "":
 			t.state.Conversations = map[string]*conversation{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
 			continue
 		case l.Method == "" && turn == "":
@@ -36,7 +37,7 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 
 // beginning returns the stored line at the start of a turn: its message without content.
 func beginning(turn, native string) json.RawMessage {
-	raw, _ := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
+	raw, _ := written(message{Version: "2.0", ID: turnPrefix + turn, Method: words.Prompt,
 		Params: map[string]string{"sessionId": native}}) // strings always encode
 	return raw[:len(raw)-1]
 }

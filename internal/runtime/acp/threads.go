@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/stdio"
 )
 
@@ -108,7 +109,7 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	if err := r.requireNoSettings(cwd); err != nil {
 		return "", err
 	}
-	result, err := conn.Call(ctx, r.calls, methodNew, about{thread, r.withMeta(map[string]any{"cwd": cwd,
+	result, err := conn.Call(ctx, r.calls, words.New, about{thread, r.withMeta(map[string]any{"cwd": cwd,
 		"mcpServers": r.offeredTools(conn, thread)})})
 	if err != nil {
 		return "", err
@@ -123,7 +124,7 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	}
 	r.learn(conn, made.SessionID, made.offer)
 	if r.profile.FirstTitle != "" {
-		if _, err := conn.Call(ctx, r.calls, methodSetTitle,
+		if _, err := conn.Call(ctx, r.calls, words.SetTitle,
 			about{thread, map[string]string{"sessionId": made.SessionID, "title": r.profile.FirstTitle}}); err != nil {
 			return "", fmt.Errorf("name the conversation: %w", err)
 		}
@@ -172,7 +173,7 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 	now := p.settings[native]
 	p.mu.Unlock()
 	if mode := r.profile.modeFor(policy, now); mode != "" && mode != now.mode {
-		if _, err := conn.Call(ctx, r.calls, methodSetMode,
+		if _, err := conn.Call(ctx, r.calls, words.SetMode,
 			about{thread, map[string]string{"sessionId": native, "modeId": mode}}); err != nil {
 			return fmt.Errorf("set the mode of approval policy %s: %w", policy, err)
 		}
@@ -185,9 +186,9 @@ func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, pol
 			return fmt.Errorf("%w: %s offers no model %q; it offers %s", runtime.ErrInvalidParams, r.profile.title(), model,
 				modelIDs(models))
 		}
-		method, params := methodSetModel, map[string]string{"sessionId": native, "modelId": model}
+		method, params := words.SetModel, map[string]string{"sessionId": native, "modelId": model}
 		if option != "" {
-			method, params = methodSetOption, map[string]string{"sessionId": native, "configId": option, "value": model}
+			method, params = words.SetOption, map[string]string{"sessionId": native, "configId": option, "value": model}
 		}
 		if _, err := conn.Call(ctx, r.calls, method, about{thread, params}); err != nil {
 			return fmt.Errorf("set model %s: %w", model, err)
@@ -277,12 +278,12 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	p.mu.Lock()
 	loaded, can := p.translator.threads[native] == thread, p.agent.Can
 	p.mu.Unlock()
-	method := methodLoad
+	method := words.Load
 	switch {
 	case loaded:
 		return nil
 	case can.Session.Resume != nil:
-		method = methodResume
+		method = words.Resume
 	case !can.Load:
 		return fmt.Errorf("%w: %s cannot load conversations of a process that has ended", runtime.ErrThreadNotFound,
 			r.profile.title())
@@ -359,7 +360,7 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	case !loaded || can.Session.Close == nil || can.Session.Resume == nil && !can.Load:
 		return nil
 	}
-	if _, err := conn.Call(ctx, r.calls, methodClose,
+	if _, err := conn.Call(ctx, r.calls, words.Close,
 		about{threadID, map[string]string{"sessionId": native}}); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
 )
 
@@ -79,7 +80,7 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		return t.end(of, l, at), true
 	case len(l.ID) > 0 && !bytes.Equal(l.ID, []byte("null")):
 		return t.asks(l, &p, at)
-	case l.Method == methodWithdraw:
+	case l.Method == words.Withdraw:
 		of, request := t.state.asking(p.RequestID)
 		if of == nil {
 			return nil, false
@@ -87,7 +88,7 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		return of.resolve(request), true
 	case l.Method == methodSDKMessage:
 		return t.retried(t.state.Conversations[p.SessionID], l.Params), false
-	case l.Method != methodUpdate:
+	case l.Method != words.Update:
 		return nil, false
 	}
 	of := t.state.Conversations[p.SessionID]

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
 	"harness/tests/runtimetest"
 )
@@ -132,7 +133,7 @@ func (p *player) play(r recorded) {
 			l.ID, _ = json.Marshal(turnPrefix + p.proc + "-" + id)
 		}
 	}
-	if l.Method == methodPermission {
+	if l.Method == words.Permission {
 		var asked params
 		if err := json.Unmarshal(l.Params, &asked); err != nil {
 			p.t.Fatal(err)
@@ -170,7 +171,7 @@ func (p *player) sent(l *line, at int64) {
 	}
 	_ = json.Unmarshal(l.Params, &in) // an answer has none
 	switch l.Method {
-	case methodPrompt:
+	case words.Prompt:
 		var turn string
 		if err := json.Unmarshal(l.ID, &turn); err != nil {
 			p.t.Fatal(err)
@@ -189,9 +190,9 @@ func (p *player) sent(l *line, at int64) {
 		} else {
 			p.waiting = append(p.waiting, begin)
 		}
-	case methodLoad, methodResume:
+	case words.Load, words.Resume:
 		p.threads[in.SessionID] = "thread-" + in.SessionID
-	case methodCancel:
+	case words.Cancel:
 		if of := p.state.Conversations[in.SessionID]; of != nil {
 			of.Cancelled = true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"harness/internal/lib/ids"
 	"harness/internal/runtime"
+	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
 )
 
@@ -75,7 +76,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 func (r *Runtime) prompt(ctx context.Context, p *protocol, of conversation, native string, input []json.RawMessage,
 	blocks []any) (turn string, err error) {
 	turn = ids.New()
-	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
+	line, err := written(message{Version: "2.0", ID: turnPrefix + turn, Method: words.Prompt,
 		Params: map[string]any{"sessionId": native, "prompt": blocks}})
 	if err != nil {
 		return "", fmt.Errorf("encode the message: %w", err)

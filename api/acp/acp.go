@@ -1,0 +1,162 @@
+// Package acp serves clients of the Agent Client Protocol, version 1: editors and programs that speak it get the
+// sessions of every runtime.
+//
+// It owns the methods, updates and shapes of that protocol towards clients. It must never know a runtime's own
+// protocol, SQL, or how bytes leave a socket.
+package acp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"harness/api/door"
+	"harness/api/rest"
+	"harness/internal/operations"
+	"harness/internal/platform/journal"
+	"harness/stream"
+)
+
+// Options are the dependencies of a Server. Operations and Journal are required.
+type Options struct {
+	Operations *operations.Service
+	Journal    door.Journal
+	// Version is the version of the server.
+	Version string
+	// Rate limits the messages of one caller per minute; 0 means no limit.
+	Rate int
+	// RefuseServers refuses sessions with MCP servers of a client, which are never used. Otherwise the session says so.
+	RefuseServers bool
+	// Yolo allows the mode without approvals and sandbox.
+	Yolo bool
+	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
+	Reads rest.Reads
+	// Context, when set, adds the values that the server's services need to the context of each call.
+	Context func(ctx context.Context) context.Context
+	// Refused, when set, gets the name of each refused method. It must not block.
+	Refused func(method string)
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// MaxMessage is the maximum length of a message: pictures come inside.
+const MaxMessage = 16 << 20
+
+// Server carries out the calls of its sockets and sends them the updates of the sessions they opened. Start it before
+// it serves.
+type Server struct {
+	opts    Options
+	desk    *door.Desk
+	methods map[string]*method
+	follows *door.Follows[event]
+	feed    *silentFeed
+
+	mu    sync.Mutex
+	peers map[*peer]struct{}
+}
+
+// New creates a Server. It fails if a method is in the table twice.
+func New(options Options) (*Server, error) {
+	if options.Clock == nil {
+		options.Clock = time.Now
+	}
+	if options.Refused == nil {
+		options.Refused = func(string) {}
+	}
+	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{}, feed: &silentFeed{},
+		peers: map[*peer]struct{}{}}
+	s.follows = door.NewFollows(options.Journal, show)
+	for _, m := range table() {
+		if s.methods[m.name] != nil {
+			return nil, fmt.Errorf("ACP method %s is in the table twice", m.name)
+		}
+		s.methods[m.name] = &m
+	}
+	return s, nil
+}
+
+// Start begins to pass on events.
+func (s *Server) Start(ctx context.Context) error { return s.follows.Start(ctx) }
+
+// Stop accepts no more messages and waits, within ctx, for messages in progress. The stream closes the sockets.
+func (s *Server) Stop(ctx context.Context) error {
+	if err := s.follows.Stop(ctx); err != nil {
+		return err
+	}
+	return s.desk.Stop(ctx)
+}
+
+// Handler serves the upgrades of a path, whose query names the runtime of new sessions. sockets serves this protocol.
+func (s *Server) Handler(sockets http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Upgrade", "websocket")
+			http.Error(w, "this protocol is served on a websocket", http.StatusMethodNotAllowed)
+			return
+		}
+		if name := r.URL.Query().Get("runtime"); name != "" && !s.hasRuntime(name) {
+			http.Error(w, "this server has no runtime "+name, http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Acp-Connection-Id", uuid.NewString())
+		sockets.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) hasRuntime(name string) bool {
+	states, err := s.opts.Operations.RuntimeStates()
+	return err == nil && slices.ContainsFunc(states, func(state operations.RuntimeState) bool {
+		return state.Name == name && state.Offered != operations.RuntimeDisabled
+	})
+}
+
+// Feed implements stream.Protocol.
+func (s *Server) Feed() stream.Feed { return s.feed }
+
+// Join implements stream.Protocol.
+func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
+	name := r.URL.Query().Get("runtime")
+	if name == "" {
+		name = s.opts.Operations.DefaultRuntime()
+	}
+	p := &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, out: door.NewOutbox(socket), runtime: name,
+		follows: map[string]*follow{}, cancels: map[string]int{}}
+	s.mu.Lock()
+	s.peers[p] = struct{}{}
+	s.mu.Unlock()
+	context.AfterFunc(socket.Context(), p.leave)
+	return p
+}
+
+// changed shows the options of a session to the sockets that follow it.
+func (s *Server) changed(session string) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.peers))
+	s.mu.Unlock()
+	for _, p := range all {
+		if f := p.following(session); f != nil {
+			f.showOptions()
+		}
+	}
+}
+
+// silentFeed sends nothing: a socket of this door gets updates by its outbox, in one order with its answers. The hub
+// still learns which sessions are followed.
+type silentFeed struct{ _ byte }
+
+// Frames implements stream.Feed.
+func (*silentFeed) Frames(journal.Record) ([]stream.Frame, error) { return nil, nil }
+
+// AppendFrame implements stream.Feed.
+func (*silentFeed) AppendFrame(dst []byte, _ *stream.Frame, _ bool) []byte { return dst }
+
+// AppendNotice implements stream.Feed.
+func (*silentFeed) AppendNotice(dst []byte, _ stream.Notice) []byte { return dst }
+
+var _ stream.Protocol = (*Server)(nil)

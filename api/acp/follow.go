@@ -1,0 +1,211 @@
+package acp
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"harness/api/door"
+	"harness/internal/platform/auth"
+	"harness/internal/runtime/acp/words"
+	"harness/internal/runtime/wire"
+	"harness/internal/services/session"
+)
+
+// follow is a socket's view of one session.
+type follow struct {
+	peer      *peer
+	id        string
+	session   session.Session // as the client knows it
+	following *door.Following[event]
+
+	mu      sync.Mutex
+	pos     int64            // of the event that is being sent
+	late    bool             // the client catches up
+	ends    map[string]int64 // by text: how much of it the client has, in UTF-16 code units
+	shown   map[string]*tool // the items that the client has
+	effort  string           // of the next messages, "" for the model's own
+	said    []string         // texts of this socket whose item has not come
+	saidIn  map[string]int   // messages of this client by turn, whose item it does not need
+	prompts []*prompt
+	over    []overTurn // the latest ended turns
+	usage   usage
+
+	asked   map[string]*asked // the open requests that the client has
+	reading map[string]bool   // requests that are being read
+	pointed map[string]bool   // questions whose place the client knows
+}
+
+// tool is an item that the client has: a tool's call, or a message.
+type tool struct {
+	ended  bool
+	output string
+	timer  *time.Timer
+}
+
+// follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has
+// ended.
+func (p *peer) follow(s session.Session, held bool) *follow {
+	f := &follow{peer: p, id: s.ID, session: s, ends: map[string]int64{}, shown: map[string]*tool{}, saidIn: map[string]int{},
+		asked: map[string]*asked{}, reading: map[string]bool{}, pointed: map[string]bool{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return nil
+	}
+	if before := p.follows[s.ID]; before != nil {
+		f.inherit(before)
+	}
+	f.following = p.server.follows.Attach(s.ID, held, f.give)
+	p.follows[s.ID] = f
+	p.listen()
+	return f
+}
+
+// inherit continues what another view of the session began, which ends.
+func (f *follow) inherit(before *follow) {
+	before.end()
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	f.effort, f.said, f.prompts, f.over, f.usage = before.effort, before.said, before.prompts, before.over, before.usage
+	before.prompts = nil
+}
+
+// following returns how the socket follows a session, or nil.
+func (p *peer) following(session string) *follow {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.follows[session]
+}
+
+// unfollow ends what the socket gets of a session.
+func (p *peer) unfollow(session string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.follows[session]; f != nil {
+		delete(p.follows, session)
+		f.end()
+		p.listen()
+	}
+}
+
+func (f *follow) end() {
+	f.following.Detach()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.shown {
+		if one.timer != nil {
+			one.timer.Stop()
+		}
+	}
+}
+
+// give sends an event to the client.
+func (f *follow) give(e event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pos = e.pos
+	defer func() { f.pos = 0 }()
+	switch {
+	case e.ended:
+		f.finishWith(f.prompts, outcome{reason: "The session was deleted."})
+		go f.peer.unfollow(f.id)
+	case e.moved:
+		if auth.ProjectsFrom(f.peer.Context) != nil {
+			go f.peer.recheck(f.id)
+		}
+	case e.queue:
+		f.checkQueue()
+	case e.asked != "":
+		f.reading[e.asked] = true
+		go f.askOpen(f.peer.Context, false)
+	case e.settled != "":
+		f.settle(e.settled)
+	case e.method == wire.MethodCommandOutput:
+		f.output(e)
+	case e.text != nil:
+		f.delta(e)
+	case e.method == wire.MethodItemStarted || e.method == wire.MethodItemCompleted:
+		f.sendAll(f.item(wire.Members(e.params, "item")[0], e.method == wire.MethodItemCompleted,
+			wire.Text(wire.Members(e.params, "turnId")[0])))
+	default:
+		f.around(e)
+	}
+}
+
+// around sends what is about a turn or the session.
+func (f *follow) around(e event) {
+	switch e.method {
+	case wire.MethodTurnStarted:
+		f.checkQueue()
+		if !f.late {
+			go f.showOptions()
+		}
+	case wire.MethodTurnCompleted:
+		f.turnEnded(wire.Members(e.params, "turn")[0])
+	case wire.MethodTurnPlan:
+		f.send(planUpdate(wire.Members(e.params, "plan")[0]))
+	case wire.MethodTokenUsage:
+		f.used(e.params)
+	case wire.MethodThreadNamed:
+		if title := wire.Text(wire.Members(e.params, "threadName")[0]); title != "" {
+			f.send(titleUpdate(title, f.peer.server.opts.Clock().UnixMilli()))
+		}
+	case wire.MethodWarning:
+		f.send(aside(wire.Text(wire.Members(e.params, "message")[0])))
+	case wire.MethodError:
+		given := wire.Members(e.params, "willRetry", "error")
+		if string(given[0]) == "true" {
+			f.send(aside(wire.Text(wire.Members(given[1], "message")[0])))
+		}
+	}
+}
+
+// meta is what a client needs to go on after a lost connection: the position of an update, and the end of a text.
+type meta struct {
+	Pos  int64  `json:"pos,omitempty"`
+	Text string `json:"text,omitempty"`
+	End  int64  `json:"end,omitempty"`
+}
+
+// message encodes an update of the session. about says more of it than its position.
+func (f *follow) message(update object, about meta) []byte {
+	params := object{"sessionId": f.id, "update": update}
+	if about.Pos = f.pos; about != (meta{}) {
+		params["_meta"] = object{"harness": about}
+	}
+	return request("", words.Update, params)
+}
+
+// send sends an update, unless it is nil. It requires f.mu.
+func (f *follow) send(update object) {
+	if update != nil {
+		f.peer.out.Put(f.message(update, meta{}))
+	}
+}
+
+func (f *follow) sendAll(updates []object) {
+	for _, update := range updates {
+		f.send(update)
+	}
+}
+
+// sendUpdate is send for callers without f.mu.
+func (f *follow) sendUpdate(update object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.send(update)
+}
+
+// notice shows a text of the server, "" for none.
+func (f *follow) notice(text string) { f.sendUpdate(aside(text)) }
+
+// aside is a text that is not the agent's, nil for none.
+func aside(text string) object {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	return object{"sessionUpdate": "agent_thought_chunk", "content": textBlock("*" + text + "*\n\n")}
+}
+
+func textBlock(text string) object { return object{"type": "text", "text": text} }

@@ -1,0 +1,258 @@
+package acp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"harness/api/acp"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
+	"harness/internal/platform/database"
+	"harness/stream"
+	"harness/tests/dbtest"
+	"harness/tests/runtimetest/scripted"
+	"harness/tests/sessiontest"
+)
+
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	if scripted.Play() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// bench is a door with real sessions of the scripted agent.
+type bench struct {
+	*sessiontest.Site
+	server  *acp.Server
+	url     string
+	refused chan string
+	t       *testing.T
+}
+
+func setup(t *testing.T, change func(*acp.Options)) *bench {
+	t.Helper()
+	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), refused: make(chan string, 100), t: t}
+	options := acp.Options{Journal: b.Journal, Version: "1", Refused: func(name string) { b.refused <- name },
+		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site, Runtimes: b.Site,
+			Events: stream.Browser{Journal: b.Journal}})}
+	if change != nil {
+		change(&options)
+	}
+	var err error
+	if b.server, err = acp.New(options); err != nil {
+		t.Fatal(err)
+	}
+	hub := stream.NewHub(b.Journal, stream.Options{Logger: zerolog.Nop()})
+	b.Start(hub)
+	b.Start(b.server)
+	sockets := stream.NewHandler(hub, stream.HandlerOptions{ReadLimit: acp.MaxMessage}).For(b.server)
+	door := b.server.Handler(sockets)
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		role := auth.Role(r.Header.Get("Role"))
+		door.ServeHTTP(w, r.WithContext(auth.WithPrincipal(r.Context(), auth.Principal{Actor: r.Header.Get("Actor"), Role: role})))
+	}))
+	t.Cleanup(served.Close)
+	b.url = served.URL
+	return b
+}
+
+// client is one connection.
+type client struct {
+	t    *testing.T
+	conn *websocket.Conn
+	seen []frame // read and not yet expected
+	next int
+	cwd  string
+}
+
+// frame is one message of the server.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (b *bench) dialAs(actor string, role auth.Role) *client {
+	b.t.Helper()
+	conn, _, err := websocket.Dial(b.t.Context(), "ws"+strings.TrimPrefix(b.url, "http"),
+		&websocket.DialOptions{HTTPHeader: http.Header{"Actor": {actor}, "Role": {string(role)}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	conn.SetReadLimit(1 << 26)
+	b.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &client{t: b.t, conn: conn, cwd: b.Agent.Dir}
+}
+
+// hello is the first message of a client that shows forms.
+const hello = `{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}}},"clientInfo":{"name":"test","version":"1"}}`
+
+// dial connects an operator and initializes.
+func (b *bench) dial(actor string) *client {
+	b.t.Helper()
+	c := b.dialAs(actor, auth.RoleOperator)
+	c.call("initialize", hello)
+	return c
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if err := c.conn.Write(c.t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) read() frame {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	_, text, err := c.conn.Read(ctx)
+	if err != nil {
+		c.t.Fatalf("%v; so far: %s", err, c.story())
+	}
+	var f frame
+	if err := json.Unmarshal(text, &f); err != nil || !strings.Contains(string(text), `"jsonrpc":"2.0"`) {
+		c.t.Fatalf("%s: %v", text, err)
+	}
+	return f
+}
+
+// story lists the methods that arrived, for messages.
+func (c *client) story() string {
+	var all []string
+	for _, f := range c.seen {
+		all = append(all, f.Method)
+	}
+	return strings.Join(all, " ")
+}
+
+// try sends a request and returns its answer. Other messages wait for next.
+func (c *client) try(method, params string) frame {
+	c.t.Helper()
+	c.next++
+	id := fmt.Sprintf(`"call-%d"`, c.next)
+	c.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
+	for {
+		f := c.read()
+		if f.Method == "" && string(f.ID) == id {
+			return f
+		}
+		c.seen = append(c.seen, f)
+	}
+}
+
+// call is try of a request that succeeds.
+func (c *client) call(method, params string) json.RawMessage {
+	c.t.Helper()
+	f := c.try(method, params)
+	if f.Error != nil {
+		c.t.Fatalf("%s %s: %s", method, params, f.Error.Message)
+	}
+	return f.Result
+}
+
+// until returns the next message with a method, whose params contain a text. It drops those before it.
+func (c *client) until(method, text string) frame {
+	c.t.Helper()
+	for {
+		if len(c.seen) == 0 {
+			c.seen = append(c.seen, c.read())
+		}
+		f := c.seen[0]
+		c.seen = c.seen[1:]
+		if f.Method == method && strings.Contains(string(f.Params), text) {
+			return f
+		}
+	}
+}
+
+// start opens a session and returns its id.
+func (c *client) start() string {
+	c.t.Helper()
+	var made struct{ SessionID string }
+	decode(c.t, c.call("session/new", `{"cwd":"`+c.cwd+`","mcpServers":[]}`), &made)
+	return made.SessionID
+}
+
+// prompt sends a message without reading its answer, whose id is key.
+func (c *client) prompt(session, text, key string) {
+	c.t.Helper()
+	c.send(`{"jsonrpc":"2.0","id":"` + key + `","method":"session/prompt","params":{"sessionId":"` + session +
+		`","prompt":[{"type":"text","text":"` + text + `"}],"_meta":{"harness":{"key":"` + key + `"}}}}`)
+}
+
+// answer returns the answer to a prompt, and the messages before it.
+func (c *client) answer(key string) (answer frame, before []frame) {
+	c.t.Helper()
+	for {
+		if len(c.seen) == 0 {
+			c.seen = append(c.seen, c.read())
+		}
+		f := c.seen[0]
+		c.seen = c.seen[1:]
+		if f.Method == "" && string(f.ID) == `"`+key+`"` {
+			return f, before
+		}
+		before = append(before, f)
+	}
+}
+
+// texts joins the texts of updates of a kind.
+func texts(t *testing.T, frames []frame, kind string) (all string) {
+	t.Helper()
+	for _, f := range frames {
+		var p struct {
+			Update struct {
+				SessionUpdate string
+				Content       json.RawMessage
+			}
+		}
+		var content struct{ Text string }
+		if f.Method == "session/update" {
+			decode(t, f.Params, &p)
+		}
+		if p.Update.SessionUpdate == kind {
+			decode(t, p.Update.Content, &content)
+			all += content.Text
+		}
+	}
+	return all
+}
+
+func decode(t *testing.T, raw json.RawMessage, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+}
+
+// reply returns the answer to a prompt, whatever came before it.
+func (c *client) reply(key string) frame {
+	c.t.Helper()
+	for at := 0; ; at++ {
+		if at == len(c.seen) {
+			c.seen = append(c.seen, c.read())
+		}
+		if f := c.seen[at]; f.Method == "" && string(f.ID) == `"`+key+`"` {
+			return f
+		}
+	}
+}
