@@ -100,7 +100,7 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 		select {
 		case line := <-lines:
 			b.Protocol.Sent(line)
-			if conn.Write(ctx, websocket.MessageText, line) != nil {
+			if !send(ctx, conn, line) {
 				return false, nil
 			}
 		case err := <-failed:
@@ -111,6 +111,16 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 	}
 }
 
+// send reports whether a connection took the messages; otherwise it is lost.
+func send(ctx context.Context, conn *websocket.Conn, messages ...[]byte) bool {
+	for _, message := range messages {
+		if err := conn.Write(ctx, websocket.MessageText, message); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 func (b *Bridge) write(message []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +129,7 @@ func (b *Bridge) write(message []byte) error {
 }
 
 func (b *Bridge) dial(ctx context.Context) (*websocket.Conn, error) {
-	conn, answer, err := websocket.Dial(ctx, b.URL, &websocket.DialOptions{HTTPHeader: b.Header})
+	conn, answer, err := websocket.Dial(ctx, b.URL, &websocket.DialOptions{HTTPHeader: b.Header}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		if answer != nil && answer.StatusCode != http.StatusSwitchingProtocols {
 			return nil, fmt.Errorf("the server answers %s: check its URL and your token (harness login)", answer.Status)
@@ -145,12 +155,7 @@ func (b *Bridge) reconnect(ctx context.Context) (*websocket.Conn, error) {
 		if err != nil {
 			continue
 		}
-		for _, message := range b.Protocol.Again() {
-			if err = conn.Write(ctx, websocket.MessageText, message); err != nil {
-				break
-			}
-		}
-		if err == nil {
+		if send(ctx, conn, b.Protocol.Again()...) {
 			return conn, nil
 		}
 		_ = conn.CloseNow()
