@@ -135,7 +135,7 @@ func (s *Server) countRefused(name string) {
 // named reports whether a name has the form of a method.
 func named(name string) bool {
 	for _, c := range name {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/') {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '/' {
 			return false
 		}
 	}

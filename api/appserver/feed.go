@@ -31,9 +31,9 @@ type event struct {
 
 // asked is a request to a person.
 type asked struct {
-	id, kind, method, session, turn, item string
-	at                                    int64
-	params, decisions, questions          json.RawMessage
+	id, kind, method, session string
+	at                        int64
+	params, questions         json.RawMessage
 }
 
 // settled is how a request ended.
@@ -78,8 +78,7 @@ func (e event) line(record journal.Record) (event, bool) {
 	e.method = wire.Text(line.Method)
 	if meta.Request != nil {
 		e.asked = &asked{id: meta.Request.ID, kind: meta.Request.Kind, method: e.method, session: record.SessionID,
-			turn: meta.Request.TurnID, item: meta.Request.ItemID, at: meta.Request.CreatedAt, params: line.Params,
-			decisions: meta.Request.Decisions, questions: meta.Request.Questions}
+			at: meta.Request.CreatedAt, params: line.Params, questions: meta.Request.Questions}
 		return e, true
 	}
 	if record.Type != stream.EventNotification || !passes(e.method) {

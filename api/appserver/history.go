@@ -12,7 +12,6 @@ import (
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
 	"harness/internal/runtime"
-	"harness/internal/runtime/jsonobject"
 	"harness/internal/runtime/wire"
 	"harness/stream"
 	"harness/transcript"
@@ -176,9 +175,9 @@ func (ids clientIDs) add(entry transcript.Entry, item json.RawMessage) json.RawM
 	if at < 0 {
 		return item
 	}
-	id := encode(all[at].ClientID)
+	id := all[at].ClientID
 	ids[entry.TurnID] = slices.Delete(all, at, at+1)
-	return jsonobject.Parse(item).Set("clientId", id).Encode()
+	return wire.WithClientID(item, id)
 }
 
 // listTurns lists the turns of a session without their items. The cursor is the last turn and the window it begins in.

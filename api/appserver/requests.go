@@ -26,7 +26,7 @@ func (f *follow) ask(r *asked) {
 		flag = "waitingOnUserInput"
 	}
 	f.status("active", flag)
-	method, params := completeRequest(*r, f.cwd, f.forSession)
+	method, params := r.complete(f.cwd, f.forSession)
 	f.peer.out.Put(request(r.id, method, params))
 }
 
@@ -35,8 +35,8 @@ func (f *follow) askAgain(open []session.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range open {
-		f.ask(&asked{id: r.ID, kind: string(r.Kind), method: r.Method, session: r.SessionID, turn: r.TurnID, item: r.ItemID,
-			at: r.CreatedAt, params: r.Params, decisions: r.Decisions, questions: r.Questions})
+		f.ask(&asked{id: r.ID, kind: string(r.Kind), method: r.Method, session: r.SessionID, at: r.CreatedAt,
+			params: r.Params, questions: r.Questions})
 	}
 }
 

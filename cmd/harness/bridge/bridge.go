@@ -99,7 +99,12 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 	for {
 		select {
 		case line := <-lines:
+<<<<<<< HEAD
 			if conn.Write(ctx, websocket.MessageText, b.Protocol.Sent(line)) != nil {
+=======
+			b.Protocol.Sent(line)
+			if !send(ctx, conn, line) {
+>>>>>>> main
 				return false, nil
 			}
 		case err := <-failed:
@@ -110,6 +115,16 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 	}
 }
 
+// send reports whether a connection took the messages; otherwise it is lost.
+func send(ctx context.Context, conn *websocket.Conn, messages ...[]byte) bool {
+	for _, message := range messages {
+		if err := conn.Write(ctx, websocket.MessageText, message); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 func (b *Bridge) write(message []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +133,7 @@ func (b *Bridge) write(message []byte) error {
 }
 
 func (b *Bridge) dial(ctx context.Context) (*websocket.Conn, error) {
-	conn, answer, err := websocket.Dial(ctx, b.URL, &websocket.DialOptions{HTTPHeader: b.Header})
+	conn, answer, err := websocket.Dial(ctx, b.URL, &websocket.DialOptions{HTTPHeader: b.Header}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		if answer != nil && answer.StatusCode != http.StatusSwitchingProtocols {
 			return nil, fmt.Errorf("the server answers %s: check its URL and your token (harness login)", answer.Status)
@@ -144,12 +159,7 @@ func (b *Bridge) reconnect(ctx context.Context) (*websocket.Conn, error) {
 		if err != nil {
 			continue
 		}
-		for _, message := range b.Protocol.Again() {
-			if err = conn.Write(ctx, websocket.MessageText, message); err != nil {
-				break
-			}
-		}
-		if err == nil {
+		if send(ctx, conn, b.Protocol.Again()...) {
 			return conn, nil
 		}
 		_ = conn.CloseNow()

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"harness/tests/codextest"
 	"harness/tests/outside"
+	"harness/tests/polling"
 	"harness/tests/programtest"
 )
 
@@ -63,25 +63,21 @@ func (u *tui) screen() string {
 // await waits until the screen shows a text.
 func (u *tui) await(text string) string {
 	u.t.Helper()
-	for deadline := time.Now().Add(programtest.Patience); ; {
-		screen := u.screen()
-		if strings.Contains(screen, text) {
-			return screen
-		}
-		if time.Now().After(deadline) {
-			u.t.Fatalf("the TUI never showed %q:\n%s", text, screen)
-		}
-		time.Sleep(100 * time.Millisecond)
+	screen := ""
+	if !polling.Until(programtest.Patience, func() bool {
+		screen = u.screen()
+		return strings.Contains(screen, text)
+	}) {
+		u.t.Fatalf("the TUI never showed %q:\n%s", text, screen)
 	}
+	return screen
 }
 
 // gone waits until the screen no longer shows a text.
 func (u *tui) gone(text string) {
 	u.t.Helper()
-	for deadline := time.Now().Add(programtest.Patience); strings.Contains(u.screen(), text); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			u.t.Fatalf("the TUI still shows %q:\n%s", text, u.screen())
-		}
+	if !polling.Until(programtest.Patience, func() bool { return !strings.Contains(u.screen(), text) }) {
+		u.t.Fatalf("the TUI still shows %q:\n%s", text, u.screen())
 	}
 }
 
@@ -110,10 +106,9 @@ func freePort(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
 	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	if closed := listener.Close(); err != nil || closed != nil {
+		t.Fatal(err, closed)
 	}
 	return port
 }
