@@ -99,12 +99,7 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 	for {
 		select {
 		case line := <-lines:
-<<<<<<< HEAD
-			if conn.Write(ctx, websocket.MessageText, b.Protocol.Sent(line)) != nil {
-=======
-			b.Protocol.Sent(line)
-			if !send(ctx, conn, line) {
->>>>>>> main
+			if !send(ctx, conn, b.Protocol.Sent(line)) {
 				return false, nil
 			}
 		case err := <-failed:
