@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"strings"
@@ -123,9 +124,7 @@ func (c *call) began(ctx context.Context, made session.Session, in opened, view 
 	if f == nil {
 		return nil, context.Canceled
 	}
-	for name, value := range f.offers(ctx, made) {
-		view[name] = value
-	}
+	maps.Copy(view, f.offers(ctx, made))
 	c.after = append(c.after, func() {
 		f.introduce(made, false)
 		f.notice(in.unused())
@@ -135,7 +134,7 @@ func (c *call) began(ctx context.Context, made session.Session, in opened, view 
 
 // loadSession sends all of a session's transcript, answers, and follows it from there.
 func loadSession(ctx context.Context, c *call) (any, error) {
-	return c.attach(ctx, func(f *follow, _ opened) (func(event) bool, error) {
+	return c.attach(ctx, func(f *follow, _ opened) (func(event) bool, int64, error) {
 		f.introduce(f.session, true)
 		return f.replay(ctx)
 	})
@@ -143,17 +142,18 @@ func loadSession(ctx context.Context, c *call) (any, error) {
 
 // resumeSession follows a session. A client that names what it had gets what it lacks first.
 func resumeSession(ctx context.Context, c *call) (any, error) {
-	return c.attach(ctx, func(f *follow, in opened) (func(event) bool, error) {
-		if in.Meta.Harness.After == nil {
-			return nil, nil
+	return c.attach(ctx, func(f *follow, in opened) (func(event) bool, int64, error) {
+		if in.Meta.Harness.After != nil {
+			return f.catchUp(ctx, in.Meta.Harness)
 		}
-		return f.catchUp(ctx, in.Meta.Harness)
+		now, _, err := c.ops().Read(ctx, f.id, operations.Reading{Limit: 1})
+		return nil, now.Pos, err
 	})
 }
 
 // attach follows a session from the position that send reached, and asks its open requests. The runtime is not loaded
 // before a turn.
-func (c *call) attach(ctx context.Context, send func(*follow, opened) (func(event) bool, error)) (any, error) {
+func (c *call) attach(ctx context.Context, send func(*follow, opened) (func(event) bool, int64, error)) (any, error) {
 	in, err := c.open()
 	if err != nil {
 		return nil, err
@@ -170,11 +170,12 @@ func (c *call) attach(ctx context.Context, send func(*follow, opened) (func(even
 		return nil, context.Canceled
 	}
 	view := f.offers(ctx, found)
-	drop, err := send(f, in)
+	drop, pos, err := send(f, in)
 	if err != nil {
 		c.unfollow(found.ID)
 		return nil, err
 	}
+	view["_meta"] = object{"harness": meta{Pos: pos}}
 	c.send = func(answer []byte) {
 		f.following.Release(func() func(event) bool {
 			c.out.Put(answer)
@@ -286,7 +287,7 @@ func (p *peer) recheck(id string) {
 }
 
 // catchUp sends the stored events after a position, for a client that had the earlier ones.
-func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) bool, err error) {
+func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) bool, pos int64, err error) {
 	f.mu.Lock()
 	f.ends, f.late = had.Texts, true
 	if f.ends == nil {
@@ -296,17 +297,17 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 	for _, key := range had.Keys {
 		turn, err := f.peer.ops().TurnForKey(ctx, f.id, keyOf(f.id, key))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		f.mu.Lock()
 		f.saidIn[turn]++
 		f.mu.Unlock()
 	}
 	after := had.After
-	for pos := *after; after != nil; {
+	for pos = *after; after != nil; {
 		page, err := f.peer.ops().Events(ctx, stream.Browse{Session: f.id, After: after, Limit: operations.MaxReport})
 		if err != nil {
-			return nil, fmt.Errorf("read what the client lacks: %w", err)
+			return nil, 0, fmt.Errorf("read what the client lacks: %w", err)
 		}
 		for _, one := range page.Events {
 			if e, ok := show(one.Record); ok && e.asked == "" {
@@ -317,10 +318,9 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 		if after = page.Next; after == nil {
 			pos = max(pos, page.Head)
 		}
-		drop = func(e event) bool { return e.pos > 0 && e.pos <= pos }
 	}
 	f.mu.Lock()
 	f.late = false
 	f.mu.Unlock()
-	return drop, nil
+	return func(e event) bool { return e.pos > 0 && e.pos <= pos }, pos, nil
 }

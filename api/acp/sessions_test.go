@@ -127,9 +127,7 @@ func TestSessionsAreListedAndClosed(t *testing.T) {
 	}
 	bob.call("session/resume", `{"sessionId":"`+id+`","cwd":"/"}`)
 	c.prompt(id, "HOLD[it]", "k-1")
-	if err := b.Agent.AwaitHeld(t.Context(), "it"); err != nil {
-		t.Fatal(err)
-	}
+	bob.until("session/update", "holding")
 	bob.call("session/close", `{"sessionId":"`+id+`"}`)
 	if found, err := b.Read(t.Context(), id, session.Reading{}); err != nil || found.Session.Activity.ActiveTurnID == "" {
 		t.Errorf("another client's close ended the turn: %v", err)

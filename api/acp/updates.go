@@ -195,13 +195,13 @@ func planEntry(text, status string) object {
 }
 
 // replay sends the transcript, and returns which of the held events it has already.
-func (f *follow) replay(ctx context.Context) (drop func(event) bool, err error) {
+func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, err error) {
 	listed := map[string]int64{} // by item: the position at which it was read
 	want := operations.Reading{Limit: operations.MaxWindow, FromStart: true}
 	for {
 		detail, _, err := f.peer.ops().Read(ctx, f.id, want)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, entry := range detail.Transcript {
 			listed[entry.MessageID] = detail.Pos
@@ -210,7 +210,7 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, err error) 
 			}
 		}
 		if detail.Newer == "" {
-			return func(e event) bool { return e.text == nil && e.pos > 0 && e.item != "" && e.pos <= listed[e.item] }, nil
+			return func(e event) bool { return e.text == nil && e.pos > 0 && e.item != "" && e.pos <= listed[e.item] }, detail.Pos, nil
 		}
 		want.FromStart, want.After = false, detail.Newer
 	}

@@ -89,6 +89,10 @@ func (o Options) run(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	id := in.SessionID()
 	if id == newSession {
 		created, err := o.Operations.Create(ctx, input.create())
+		var without *runtime.UnsupportedError
+		if errors.As(err, &without) && without.Operation == runtime.OpTools {
+			err = invalid("tools", err.Error())
+		}
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -144,7 +148,8 @@ func (o Options) follow(ctx context.Context, in *rest.Input) (rest.Reply, error)
 	if err := o.Operations.Check(ctx, operations.Read, id); err != nil {
 		return rest.Reply{}, err
 	}
-	f := &follower{Options: o, session: id, runs: translator{session: id}, raw: in.Query.Get("raw").Text() != "", after: in.Query.Get("after").Int()}
+	f := &follower{Options: o, session: id, runs: translator{session: id}, raw: in.Query.Get("raw").Text() != "",
+		after: in.Query.Get("after").Int()}
 	if given := in.Request.Header.Get("Last-Event-ID"); given != "" {
 		after, err := strconv.ParseInt(given, 10, 64)
 		if err != nil || after < 0 {

@@ -86,19 +86,16 @@ func (f *follower) serve(w http.ResponseWriter, r *http.Request) error {
 	out.Flush()
 	beat := time.NewTicker(f.Heartbeat)
 	defer beat.Stop()
-	for out.Err == nil && !out.Slow {
+	for !f.over(out) {
 		more, err := f.send(r.Context(), out)
 		if err != nil {
 			if r.Context().Err() == nil {
 				telemetry.Log(r.Context()).Warn().Err(err).Str("session", f.session).Msg("a stream of runs ended early")
 			}
-			return nil //nolint:nilerr // the answer has begun; the client resumes
+			return nil // the answer has begun; the client resumes
 		}
 		out.Flush()
-		if f.until != "" && f.runs.ended == f.until {
-			return nil
-		}
-		if more {
+		if more || f.over(out) {
 			continue
 		}
 		select {
@@ -114,6 +111,11 @@ func (f *follower) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return nil
+}
+
+// over reports whether the run has ended, or its client reads no more.
+func (f *follower) over(out *sse.Writer) bool {
+	return out.Err != nil || out.Slow || f.until != "" && f.runs.ended == f.until
 }
 
 // send sends the events of the next records, if any.
@@ -138,7 +140,7 @@ func (f *follower) send(ctx context.Context, out *sse.Writer) (more bool, err er
 		if err := f.sendRecord(ctx, out, record); err != nil {
 			return false, err
 		}
-		if out.Err != nil || f.until != "" && f.runs.ended == f.until {
+		if f.over(out) {
 			return false, nil
 		}
 	}

@@ -128,6 +128,12 @@ func (s *site) send(method, path, last string, body any) *stream {
 	return &stream{s.t, answer.StatusCode, answer.Body, lines}
 }
 
+// rest returns the body of an answer that is no stream.
+func (f *stream) rest() (string, error) {
+	text, err := io.ReadAll(f.body)
+	return string(text), err
+}
+
 // next returns the next event, or false at the end of the stream.
 func (f *stream) next() (e sent, more bool) {
 	for f.lines.Scan() {
@@ -354,6 +360,37 @@ func TestRunsThatAreRefused(t *testing.T) {
 		again := s.send(http.MethodPost, "/agui/"+id, "", says("r", "HOLD[a]"))
 		if repeated := again.until("TEXT_MESSAGE_CONTENT"); !slices.Equal(repeated, begun) {
 			s.t.Errorf("the same run is\n%v, was\n%v", repeated, begun)
+		}
+	})
+}
+
+// AG-10: a run makes its session as its properties say, takes images, and sends with `raw` what has no event.
+func TestTheInputOfARun(t *testing.T) {
+	each(t, func(s *site) {
+		if tools := says("r", "REPLY[x]"); true {
+			tools["tools"] = []object{{"name": "pick", "description": "Picks"}}
+			if answer := s.send(http.MethodPost, "/agui/new", "", tools); answer.status != http.StatusBadRequest {
+				s.t.Errorf("tools of a page are answered %d by a runtime without them", answer.status)
+			}
+		}
+		folder := s.t.TempDir()
+		input := says("r", "")
+		input["forwardedProps"] = object{"cwd": folder, "model": "small", "runtime": scripted.Name}
+		input["messages"] = []object{{"role": "user", "content": []object{{"type": "text", "text": "REPLY[one"}, {"type": "text", "text": "two]"}}}}
+		run := s.send(http.MethodPost, "/agui/new?raw=1", "", input).whole()
+		if texts(run) != "one\ntwo" || !slices.Contains(kinds(run), "RAW") {
+			s.t.Errorf("the run is %v", run)
+		}
+		made, err := s.Lookup(s.t.Context(), run[0].value("threadId"))
+		if err != nil || made.Cwd != folder || made.Controls.ModelName() != "small" {
+			s.t.Errorf("the session is %+v (%v)", made, err)
+		}
+		image := object{"type": "image", "source": object{"type": "data", "mimeType": "image/png", "value": "bm9uZQ=="}}
+		input["messages"] = []object{{"role": "user", "content": []object{{"type": "text", "text": "see"}, image}}}
+		input["runId"] = "r-2"
+		answer := s.send(http.MethodPost, "/agui/"+made.ID, "", input)
+		if refusal, _ := answer.rest(); answer.status != http.StatusBadRequest || !strings.Contains(refusal, "image") {
+			s.t.Errorf("what is no image is answered %d %s", answer.status, refusal)
 		}
 	})
 }

@@ -21,18 +21,23 @@ func newAppServer() *cobra.Command {
 			"each line. It stands in for `codex app-server` where an editor starts that. A lost connection is made again.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			base, token, err := connection.Find(localServer)
-			if err != nil {
-				return err
-			}
-			header := http.Header{}
-			if token != "" {
-				header.Set("Authorization", "Bearer "+token)
-			}
-			b := bridge.Bridge{URL: "ws" + strings.TrimPrefix(base, "http") + "/", Header: header, Protocol: &bridge.AppServer{}}
-			return b.Run(cmd.Context(), os.Stdin, cmd.OutOrStdout())
+			return pipe(cmd, connection, "/", &bridge.AppServer{})
 		},
 	}
 	connection.AddFlags(cmd.Flags())
 	return cmd
+}
+
+// pipe connects standard input and output to a path of a server.
+func pipe(cmd *cobra.Command, connection remote.Connection, path string, protocol bridge.Protocol) error {
+	base, token, err := connection.Find(localServer)
+	if err != nil {
+		return err
+	}
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	b := bridge.Bridge{URL: "ws" + strings.TrimPrefix(base, "http") + path, Header: header, Protocol: protocol}
+	return b.Run(cmd.Context(), os.Stdin, cmd.OutOrStdout())
 }

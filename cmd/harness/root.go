@@ -104,7 +104,7 @@ func addCommands(root *cobra.Command, further []server.RuntimeMaker) {
 	root.AddCommand(newServe(further), newCodesdkd(further), newMigrate(), newConfig(), newHealthcheck(), newJobs(),
 		newExtensions(),
 		newRuntimes(), newTrust(), newToken(), newDoctor(), newVersion(), newCodexCommand(), newLogin(),
-		newShim(), newMCP(), newAppServer(), newAudit(), newReplay(), newRunTool(), newConfine(), newTryConfine(), newBridge(),
+		newShim(), newMCP(), newAppServer(), newACP(), newAudit(), newReplay(), newRunTool(), newConfine(), newTryConfine(), newBridge(),
 		newBackup(), newRestore(), newMigrateStore(), newNodesCommand(), newArchiveCommand(), newImport())
 	addRemote(root)
 	if man := newMan(root); man != nil {

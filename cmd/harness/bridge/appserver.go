@@ -33,10 +33,10 @@ type line struct {
 const repeated = `"bridge-`
 
 // Sent implements Protocol.
-func (a *AppServer) Sent(message []byte) {
+func (a *AppServer) Sent(message []byte) []byte {
 	var m line
 	if json.Unmarshal(message, &m) != nil || m.Method == "" || m.ID == nil {
-		return
+		return message
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,6 +50,7 @@ func (a *AppServer) Sent(message []byte) {
 	case "thread/unsubscribe":
 		delete(a.threads, m.Params.ThreadID)
 	}
+	return message
 }
 
 // Received implements Protocol.

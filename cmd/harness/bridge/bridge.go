@@ -19,8 +19,8 @@ import (
 
 // Protocol says what a new connection needs.
 type Protocol interface {
-	// Sent notes a message of the program, before it is sent.
-	Sent(message []byte)
+	// Sent notes a message of the program, and returns what is sent.
+	Sent(message []byte) []byte
 	// Received notes a message of the server, and reports whether the program gets it.
 	Received(message []byte) bool
 	// Again returns the messages that a new connection begins with.
@@ -99,8 +99,7 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 	for {
 		select {
 		case line := <-lines:
-			b.Protocol.Sent(line)
-			if !send(ctx, conn, line) {
+			if !send(ctx, conn, b.Protocol.Sent(line)) {
 				return false, nil
 			}
 		case err := <-failed:

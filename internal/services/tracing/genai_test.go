@@ -96,7 +96,7 @@ func observed(t *testing.T, g *GenAI) (all []string) {
 	tracer := New(func(span otlp.Span) {
 		text := []string{span.Name}
 		for _, pair := range span.Attributes {
-			text = append(text, string(pair.Key)+"="+pair.Value.Emit())
+			text = append(text, string(pair.Key)+"="+pair.Value.String())
 		}
 		all = append(all, strings.Join(text, " "))
 	}, func(string, string) (string, string) { return "", "" })

@@ -116,7 +116,7 @@ func TestHostileInputIsNoFault(t *testing.T) {
 						check(operation.Method, own, strings.ReplaceAll(template, "TEXT", hostile))
 					}
 				}
-				if operation.Method == http.MethodGet {
+				if operation.Method == http.MethodGet && operation.Path != "/agui/{sessionId}" { // that answer does not end
 					for _, query := range []string{"limit=%00", "cursor=%00", "cursor=%ff", "limit=1e999", "limit=9223372036854775808",
 						"before=%00", "after=%ff", "around=%00", "state=%00", "key=%00&scope=session",
 						"cursor=2026-01-01T00:00:00.000Z%7C%00", "%00=%00", "a&b=%zz;c", "threadId=%00"} {

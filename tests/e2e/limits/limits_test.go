@@ -185,6 +185,8 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 			{http.MethodPost, "/api/sessions", `{"projectId":"{p}"}`},
 			{http.MethodPost, "/api/sessions/" + sessionOf("a") + "/project", `{"projectId":"{p}"}`},
 			{http.MethodGet, "/v1/sessions/{s}", ""}, {http.MethodGet, "/v1/sessions/{s}/events", ""},
+			{http.MethodGet, "/agui/{s}", ""}, {http.MethodPost, "/agui/{s}", `{"messages":[{"role":"user","content":"hello"}]}`},
+			{http.MethodPost, "/agui/new", `{"messages":[{"role":"user","content":"hello"}],"forwardedProps":{"projectId":"{p}"}}`},
 			{http.MethodPost, "/v1/sessions/{s}/tasks", `{"messages":[{"role":"user","content":"hello"}]}`},
 			{http.MethodPost, "/rpc", call("session/info", `{"session_id":"{s}"}`)},
 			{http.MethodPost, "/rpc", call("session/send", `{"session_id":"{s}","prompt":"hello"}`)},

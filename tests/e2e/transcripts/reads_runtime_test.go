@@ -75,7 +75,7 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	}
 	seen := 0
 	for _, operation := range api.Operations() {
-		if operation.Method != http.MethodGet {
+		if operation.Method != http.MethodGet || operation.Path == "/agui/{sessionId}" { // that answer does not end
 			continue
 		}
 		offer := slices.Contains(offers, operation.Path)
