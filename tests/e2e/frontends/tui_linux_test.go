@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"harness/tests/codextest"
 	"harness/tests/outside"
@@ -96,7 +97,17 @@ func (u *tui) say(text string) {
 		u.t.Fatalf("type: %v\n%s", err, out)
 	}
 	u.await(text[:min(len(text), 20)])
-	u.press("Enter")
+	sent := func() bool {
+		screen := u.screen()
+		return strings.Contains(screen, "Ask Codex") || strings.Contains(screen, "Would you like to run")
+	}
+	for range 10 { // an Enter right behind a text is taken as part of a pasted text
+		u.press("Enter")
+		if polling.Until(2*time.Second, sent) {
+			return
+		}
+	}
+	u.t.Fatalf("the TUI did not send the message:\n%s", u.screen())
 }
 
 // freePort returns a port for a server that keeps it over a restart.
