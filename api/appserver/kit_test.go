@@ -72,7 +72,8 @@ func setup(t *testing.T, change func(*appserver.Options)) *bench {
 type client struct {
 	t    *testing.T
 	conn *websocket.Conn
-	seen []frame // read and not yet expected
+	seen []frame           // read and not yet expected
+	raw  []json.RawMessage // notifications and requests of the server
 	next int
 }
 
@@ -126,6 +127,9 @@ func (c *client) read() frame {
 	var f frame
 	if err := json.Unmarshal(text, &f); err != nil || strings.Contains(string(text), `"jsonrpc"`) {
 		c.t.Fatalf("%s: %v", text, err)
+	}
+	if f.Method != "" {
+		c.raw = append(c.raw, text)
 	}
 	return f
 }

@@ -29,7 +29,7 @@ func (c *call) threadView(s session.Session) object {
 		status = object{"type": "active", "activeFlags": flags}
 	}
 	return object{"id": s.ID, "sessionId": s.ID, "preview": preview, "ephemeral": false, "historyMode": "paginated",
-		"modelProvider": s.Runtime, "model": c.modelOf(s), "createdAt": s.CreatedAt / 1000, "updatedAt": s.UpdatedAt / 1000,
+		"projectId": nil, "modelProvider": s.Runtime, "model": c.modelOf(s), "createdAt": s.CreatedAt / 1000, "updatedAt": s.UpdatedAt / 1000,
 		"recencyAt": s.UpdatedAt / 1000, "status": status, "path": nil, "cwd": s.Cwd, "cliVersion": "harness", "source": "vscode",
 		"canAcceptDirectInput": true, "name": name, "turns": []any{}}
 }
