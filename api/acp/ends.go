@@ -131,7 +131,7 @@ func (f *follow) finish(p *prompt, end outcome) {
 // checkQueue finds the turns of queued prompts, in the background. It requires f.mu.
 func (f *follow) checkQueue() {
 	if slices.ContainsFunc(f.prompts, func(p *prompt) bool { return p.queued != "" }) {
-		go f.settleQueue(f.peer.Context)
+		f.peer.server.desk.Background(func() { f.settleQueue(f.peer.Context) })
 	}
 }
 
@@ -148,12 +148,18 @@ func (f *follow) settleQueue(ctx context.Context) {
 }
 
 func (f *follow) settleQueued(ctx context.Context, p *prompt) error {
+	f.mu.Lock()
+	message := p.queued
+	f.mu.Unlock()
+	if message == "" {
+		return nil // another call found its turn
+	}
 	queued, err := f.peer.ops().Queued(ctx, f.id)
 	if err != nil {
 		return err
 	}
 	for _, one := range queued {
-		if one.ID == p.queued {
+		if one.ID == message {
 			return nil
 		}
 	}
@@ -161,7 +167,7 @@ func (f *follow) settleQueued(ctx context.Context, p *prompt) error {
 	if err != nil {
 		return err
 	}
-	if turn == "" || turn == p.queued {
+	if turn == "" || turn == message {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.finish(p, outcome{status: runtime.TurnInterrupted})

@@ -109,16 +109,16 @@ func (f *follow) give(e event) {
 	switch {
 	case e.ended:
 		f.finishWith(f.prompts, outcome{reason: "The session was deleted."})
-		go f.peer.unfollow(f.id)
+		f.peer.server.desk.Background(func() { f.peer.unfollow(f.id) })
 	case e.moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
-			go f.peer.recheck(f.id)
+			f.peer.server.desk.Background(func() { f.peer.recheck(f.id) })
 		}
 	case e.queue:
 		f.checkQueue()
 	case e.asked != "":
 		f.reading[e.asked] = true
-		go f.askOpen(f.peer.Context, false)
+		f.peer.server.desk.Background(func() { f.askOpen(f.peer.Context, false) })
 	case e.settled != "":
 		f.settle(e.settled)
 	case e.method == wire.MethodCommandOutput:
@@ -139,7 +139,7 @@ func (f *follow) around(e event) {
 	case wire.MethodTurnStarted:
 		f.checkQueue()
 		if !f.late {
-			go f.showOptions()
+			f.peer.server.desk.Background(f.showOptions)
 		}
 	case wire.MethodTurnCompleted:
 		f.turnEnded(wire.Members(e.params, "turn")[0])

@@ -89,10 +89,10 @@ func (f *follow) give(e event) {
 	switch {
 	case e.ended:
 		f.peer.notify("thread/deleted", object{"threadId": f.id})
-		go f.peer.unfollow(f.id)
+		f.peer.server.desk.Background(func() { f.peer.unfollow(f.id) })
 	case e.moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
-			go f.peer.recheck(f.id)
+			f.peer.server.desk.Background(func() { f.peer.recheck(f.id) })
 		}
 	case e.asked != nil:
 		f.ask(e.asked)
@@ -177,6 +177,15 @@ func (f *follow) expect(text string) {
 	defer f.mu.Unlock()
 	if f.steered = append(f.steered, strings.TrimSpace(text)); len(f.steered) > most {
 		f.steered = f.steered[1:]
+	}
+}
+
+// expectNot ends what expect prepared, for a message that was refused.
+func (f *follow) expectNot(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := slices.Index(f.steered, strings.TrimSpace(text)); at >= 0 {
+		f.steered = slices.Delete(f.steered, at, at+1)
 	}
 }
 

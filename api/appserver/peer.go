@@ -68,6 +68,10 @@ func (p *peer) OnMessage(text []byte) {
 	if m.Method != "" && m.ID == nil {
 		return // no notification of a client changes anything
 	}
+	if m.Method == methodInitialize {
+		p.carryOut(p.Context, m) // what follows may come before its answer
+		return
+	}
 	p.server.desk.Run(p.Caller, func() ([]byte, func()) {
 		if m.Method == "" {
 			p.decide(p.Context, m)

@@ -90,6 +90,9 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 	}
 	sent, err := c.say(ctx, message)
 	if err != nil {
+		if f != nil {
+			f.expectNot(message.Text)
+		}
 		return nil, err
 	}
 	turn := in.Expected

@@ -105,6 +105,20 @@ func (d *Desk) Run(c *Caller, work func() (reply []byte, after func()), refuse f
 	}()
 }
 
+// Background runs work that no message waits for; Stop waits for it. A stopped Desk does not run it.
+func (d *Desk) Background(fn func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return
+	}
+	d.running.Add(1)
+	go func() {
+		defer d.running.Done()
+		fn()
+	}()
+}
+
 // Later counts work that continues after the message it came from. It must begin during that message.
 func (d *Desk) Later(fn func()) {
 	d.running.Add(1) // the message itself is counted, so Wait has not returned yet
