@@ -13,6 +13,7 @@ import (
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/stream"
 )
@@ -303,6 +304,7 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 		f.saidIn[turn]++
 		f.mu.Unlock()
 	}
+	whole := map[string]bool{} // items that grow no more
 	after := had.After
 	for pos = *after; after != nil; {
 		page, err := f.peer.ops().Events(ctx, stream.Browse{Session: f.id, After: after, Limit: operations.MaxReport})
@@ -312,6 +314,7 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 		for _, one := range page.Events {
 			if e, ok := show(one.Record); ok && e.asked == "" {
 				f.give(e)
+				whole[e.item] = whole[e.item] || e.method == wire.MethodItemCompleted
 			}
 			pos = one.Cursor
 		}
@@ -322,5 +325,5 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 	f.mu.Lock()
 	f.late = false
 	f.mu.Unlock()
-	return func(e event) bool { return e.pos > 0 && e.pos <= pos }, pos, nil
+	return func(e event) bool { return e.pos > 0 && e.pos <= pos || e.pos == 0 && whole[e.item] }, pos, nil
 }

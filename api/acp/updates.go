@@ -197,6 +197,7 @@ func planEntry(text, status string) object {
 // replay sends the transcript, and returns which of the held events it has already.
 func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, err error) {
 	listed := map[string]int64{} // by item: the position at which it was read
+	whole := map[string]bool{}   // items that grow no more
 	want := operations.Reading{Limit: operations.MaxWindow, FromStart: true}
 	for {
 		detail, _, err := f.peer.ops().Read(ctx, f.id, want)
@@ -204,13 +205,15 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 			return nil, 0, err
 		}
 		for _, entry := range detail.Transcript {
-			listed[entry.MessageID] = detail.Pos
+			listed[entry.MessageID], whole[entry.MessageID] = detail.Pos, entry.Status != transcript.Streaming
 			for _, text := range f.replayed(entry.Whole()) {
 				f.peer.Send(text) // it blocks: a client that reads slowly gets all of it
 			}
 		}
 		if detail.Newer == "" {
-			return func(e event) bool { return e.text == nil && e.pos > 0 && e.item != "" && e.pos <= listed[e.item] }, detail.Pos, nil
+			return func(e event) bool { // an early text of a whole item has no position
+				return e.item != "" && e.pos <= listed[e.item] && (whole[e.item] || e.text == nil && e.pos > 0)
+			}, detail.Pos, nil
 		}
 		want.FromStart, want.After = false, detail.Newer
 	}

@@ -173,6 +173,34 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	c.until("turn/completed", "")
 }
 
+// FE-08: a text that ends between a resume and its list is in the list, and not shown once more.
+func TestATextThatEndsDuringAResumeIsShownOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *appserver.Options) { o.ListWait = time.Minute })
+	alice := b.dial("alice")
+	session := alice.start()
+	alice.say(session, "HOLD[it]", "m-1")
+	if err := b.Agent.AwaitHeld(t.Context(), "it"); err != nil {
+		t.Fatal(err)
+	}
+	alice.until("item/agentMessage/delta", "holding")
+	bob := b.dial("bob")
+	bob.call("thread/resume", `{"threadId":"`+session+`","excludeTurns":true}`)
+	if err := b.Agent.Release("it"); err != nil {
+		t.Fatal(err)
+	}
+	alice.until("turn/completed", "")
+	if listed := bob.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`); !strings.Contains(
+		string(listed), "holding freed it") {
+		t.Errorf("the list lacks the text: %s", listed)
+	}
+	for _, f := range bob.all("turn/completed") {
+		if strings.HasPrefix(f.Method, "item/agentMessage") || strings.HasPrefix(f.Method, "item/completed") {
+			t.Errorf("what the list has comes again: %s %s", f.Method, f.Params)
+		}
+	}
+}
+
 // FE-08: a text that grows during a resume is shown once: empty, with what there is, then the rest.
 func TestAGrowingTextIsShownOnce(t *testing.T) {
 	t.Parallel()

@@ -196,15 +196,17 @@ func (f *follow) has(item, into, text string) {
 	f.ends[textKey(item, into)] = int64(len(utf16.Encode([]rune(text))))
 }
 
-// release sends an answer and then what was held. pos is the position of the state that the answer, or the one before
-// it, describes; with items it lists the session's items.
-func (f *follow) release(text []byte, pos int64, items bool, more func()) {
+// release sends an answer and then what was held. pos is the position of the state that the answer describes; whole are
+// the items that it lists and that grow no more, nil for an answer that lists none.
+func (f *follow) release(text []byte, pos int64, whole map[string]bool, more func()) {
 	f.following.Release(func() func(event) bool {
 		f.peer.out.Put(text)
 		if more != nil {
 			more()
 		}
-		return func(e event) bool { return items && e.item != "" && e.text == nil && e.pos > 0 && e.pos <= pos }
+		return func(e event) bool { // an early text of a whole item has no position
+			return whole != nil && e.item != "" && e.pos <= pos && (whole[e.item] || e.text == nil && e.pos > 0)
+		}
 	})
 }
 
@@ -212,5 +214,5 @@ func (f *follow) release(text []byte, pos int64, items bool, more func()) {
 func (f *follow) held(wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.timer = time.AfterFunc(wait, func() { f.release(nil, 0, false, nil) })
+	f.timer = time.AfterFunc(wait, func() { f.release(nil, 0, nil, nil) })
 }

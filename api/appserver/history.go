@@ -78,18 +78,21 @@ func listItems(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
-	data, growing := []listedItem{}, []transcript.Entry{}
+	data, growing, whole := []listedItem{}, []transcript.Entry{}, map[string]bool{}
 	for _, entry := range entries {
 		if entry = entry.Whole(); entry.Status == transcript.Streaming && grows(entry.Type) {
 			growing = append(growing, entry)
 			continue
+		}
+		if entry.Status != transcript.Streaming {
+			whole[entry.MessageID] = true
 		}
 		if item, known := itemOf(entry); known && (in.TurnID == "" || in.TurnID == entry.TurnID) {
 			data = append(data, listedItem{entry.TurnID, ids.add(entry, item)})
 		}
 	}
 	if f := c.following(in.ThreadID); f != nil && in.Cursor == "" && in.SortDirection != "asc" {
-		c.send = func(answer []byte) { f.release(answer, pos, true, func() { f.grow(growing, entries) }) }
+		c.send = func(answer []byte) { f.release(answer, pos, whole, func() { f.grow(growing, entries) }) }
 	}
 	return object{"data": data, "nextCursor": orNil(next)}, nil
 }
