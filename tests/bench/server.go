@@ -97,6 +97,7 @@ func serve(opts *options, e engine, env ...string) (*server, error) {
 	}
 	all := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "CODEX_HOME=" + s.dir, "CODEX_BIN=" + self, "HARNESS_LOG_FORMAT=json",
+		"HARNESS_TRUST_LOCAL=true",             // a comparison runs two servers on this machine
 		"HARNESS_LIMITS=streams-per-address=0", // all sockets of a benchmark come from one address
 		fmt.Sprintf("PORT=%d", port), "DATA_DIR=" + s.dir, "DATABASE_URL=" + s.opts.URL,
 	}, env...)
