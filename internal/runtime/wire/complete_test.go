@@ -110,7 +110,7 @@ func TestStoredRequestsAreCompleted(t *testing.T) { // RA-31
 }
 
 // The client's id of a message stands in its item alone, and replaces none.
-func TestClientIDsOfMessages(t *testing.T) { // RA-33
+func TestClientIDsOfMessages(t *testing.T) {
 	t.Parallel()
 	for item, want := range map[string]string{
 		`{"type":"userMessage","id":"m","content":[]}`:                 `{"type":"userMessage","id":"m","content":[],"clientId":"k"}`,

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
-	"harness/internal/services/session/outbox"
 	"harness/internal/services/session/store"
 	"harness/internal/services/session/usage"
 	"harness/stream"
@@ -363,7 +361,10 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		meta.Messages = &left
 		return events, err
 	case runtime.ItemChanged:
-		turnID := cmp.Or(change.TurnID, a.meta.TurnID)
+		turnID := change.TurnID
+		if turnID == "" {
+			turnID = a.meta.TurnID
+		}
 		if change.Item.ID == "" {
 			return nil, nil
 		}
@@ -371,8 +372,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 			return nil, err
 		}
 		if change.Done {
-			return nil, errors.Join(outbox.StoreMessage(ctx, tx, s.entries, id, turnID, change.Item),
-				store.EndItem(ctx, tx, id, change.Item.ID))
+			return nil, errors.Join(store.StoreMessage(ctx, tx, id, change.Item), store.EndItem(ctx, tx, id, change.Item.ID))
 		}
 		return nil, store.BeginItem(ctx, tx, s.opts.NodeID, store.RunningItem{SessionID: id, MessageID: change.Item.ID, TurnID: turnID,
 			Generation: a.signal.Generation, Outlives: change.Item.Outlives})

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
-	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/internal/services/session/retention"
 	"harness/internal/services/session/store"
@@ -202,54 +200,6 @@ func TestAMessageWithAKeyThatWasRefused(t *testing.T) {
 		}
 		if open, err := k.Unsettled(t.Context(), s.ID); err != nil || len(open) > 0 {
 			t.Errorf("%d are to be found out, %v", len(open), err)
-		}
-	})
-}
-
-// The message that began a turn is stored with its key as the client's id, whether the runtime reports the message
-// before or after it accepts it, and also when it reports it again. No other message has one.
-func TestAMessageHasItsKeyAsClientID(t *testing.T) { // RA-33
-	each(t, func(t *testing.T, k *kit) {
-		s := k.create()
-		report := func(turn, id string) {
-			native := json.RawMessage(`{"type":"userMessage","id":"` + id + `","clientId":null}`)
-			k.fake.item(s.ID, turn, runtime.Item{ID: id, Role: "user", Type: wire.ItemUserMessage, Native: native}, true)
-		}
-		clientID := func(id string) string {
-			k.flush()
-			messages, err := store.ReadMessages(t.Context(), k.db.Read(), s.ID, []string{id})
-			k.do(err)
-			return wire.Text(wire.Members(messages[id], "clientId")[0])
-		}
-		turn, err := k.sendKeyed(s.ID, "late")
-		k.do(err)
-		report(turn, "m1")
-		_, err = k.sendKeyed(s.ID, "steered")
-		k.do(err)
-		report(turn, "m2")
-		report(turn, "m1")
-		k.fake.end(s.ID, turn, runtime.TurnDone)
-		k.flush()
-		k.fake.mu.Lock()
-		k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
-			k.fake.begin(in.ThreadID, turnID)
-			report(turnID, "m3")
-			k.flush()
-			return runtime.StartedTurn{TurnID: turnID}, nil
-		}
-		k.fake.mu.Unlock()
-		second, err := k.sendKeyed(s.ID, "early")
-		k.do(err)
-		k.fake.end(s.ID, second, runtime.TurnDone)
-		k.flush()
-		k.fake.mu.Lock()
-		k.fake.onTurn = nil
-		k.fake.mu.Unlock()
-		report(k.send(s.ID), "m4")
-		for id, want := range map[string]string{"m1": "late", "m2": "", "m3": "early", "m4": ""} {
-			if got := clientID(id); got != want {
-				t.Errorf("message %s has the client's id %q, want %q", id, got, want)
-			}
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
-	"harness/internal/runtime/wire"
 )
 
 // ReadMessages reads messages of a session in their runtime's form, by id.
@@ -41,18 +40,10 @@ func ReadMessages(ctx context.Context, q database.Querier, sessionID string, ids
 	return messages, err
 }
 
-// StoreMessage stores a message in its runtime's form. The details of entries describe all other items. A user's message
-// that is reported again keeps its client's id.
+// StoreMessage stores a message in its runtime's form. The details of entries describe all other items.
 func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item runtime.Item) error {
 	if len(item.Native) == 0 {
 		return nil
-	}
-	if item.Type == wire.ItemUserMessage {
-		stored, err := ReadMessages(ctx, tx, sessionID, []string{item.ID})
-		if err != nil {
-			return err
-		}
-		item.Native = wire.WithClientID(item.Native, wire.Text(wire.Members(stored[item.ID], "clientId")[0]))
 	}
 	key := []any{database.EncodeText(sessionID), database.EncodeText(item.ID)}
 	native, parts := "", messageParts(key)
