@@ -19,7 +19,6 @@ import (
 	"harness/api/door"
 	"harness/api/rest"
 	"harness/internal/operations"
-	"harness/internal/platform/journal"
 	"harness/stream"
 )
 
@@ -55,7 +54,7 @@ type Server struct {
 	desk    *door.Desk
 	methods map[string]*method
 	follows *door.Follows[event]
-	feed    *silentFeed
+	feed    *door.SilentFeed
 
 	mu    sync.Mutex
 	peers map[*peer]struct{}
@@ -69,7 +68,7 @@ func New(options Options) (*Server, error) {
 	if options.Refused == nil {
 		options.Refused = func(string) {}
 	}
-	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{}, feed: &silentFeed{},
+	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{}, feed: &door.SilentFeed{},
 		peers: map[*peer]struct{}{}}
 	s.follows = door.NewFollows(options.Journal, show)
 	for _, m := range table() {
@@ -145,18 +144,5 @@ func (s *Server) changed(session string) {
 		}
 	}
 }
-
-// silentFeed sends nothing: a socket of this door gets updates by its outbox, in one order with its answers. The hub
-// still learns which sessions are followed.
-type silentFeed struct{ _ byte }
-
-// Frames implements stream.Feed.
-func (*silentFeed) Frames(journal.Record) ([]stream.Frame, error) { return nil, nil }
-
-// AppendFrame implements stream.Feed.
-func (*silentFeed) AppendFrame(dst []byte, _ *stream.Frame, _ bool) []byte { return dst }
-
-// AppendNotice implements stream.Feed.
-func (*silentFeed) AppendNotice(dst []byte, _ stream.Notice) []byte { return dst }
 
 var _ stream.Protocol = (*Server)(nil)

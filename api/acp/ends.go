@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/api/door"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
@@ -115,17 +116,17 @@ func (f *follow) finish(p *prompt, end outcome) {
 	case runtime.TurnInterrupted:
 		result["stopReason"] = "cancelled"
 	default:
-		failed := &failure{Code: codeInternal, Message: end.reason, Data: object{"code": "turn_failed", "remedy": end.remedy}}
+		failed := &door.Failure{Code: door.CodeInternal, Message: end.reason, Data: object{"code": "turn_failed", "remedy": end.remedy}}
 		if failed.Message == "" {
 			failed.Message = "The turn failed"
 		}
 		if end.login {
 			failed.Code, failed.Data = codeLogin, object{"code": "unauthorized", "remedy": end.remedy}
 		}
-		f.peer.out.Put(answer(p.id, nil, failed))
+		f.peer.out.Put(form.Answer(p.id, nil, failed))
 		return
 	}
-	f.peer.out.Put(answer(p.id, result, nil))
+	f.peer.out.Put(form.Answer(p.id, result, nil))
 }
 
 // checkQueue finds the turns of queued prompts, in the background. It requires f.mu.

@@ -174,7 +174,7 @@ func (f *follow) message(update object, about meta) []byte {
 	if about.Pos = f.pos; about != (meta{}) {
 		params["_meta"] = object{"harness": about}
 	}
-	return request("", words.Update, params)
+	return form.Request("", words.Update, params)
 }
 
 // send sends an update, unless it is nil. It requires f.mu.

@@ -3,6 +3,8 @@ package acp
 import (
 	"context"
 	"encoding/json"
+
+	"harness/api/door"
 )
 
 // client is what a client says of itself.
@@ -25,7 +27,7 @@ func initialize(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if in.Version == nil {
-		return nil, invalid("protocolVersion is required")
+		return nil, door.Invalid("protocolVersion is required")
 	}
 	found, err := c.ops().Runtime(ctx, c.runtime)
 	if err != nil {

@@ -3,22 +3,15 @@ package acp
 import (
 	"context"
 
+	"harness/api/door"
 	"harness/internal/runtime/acp/words"
-)
-
-// role is the role that a caller needs for a method.
-type role string
-
-const (
-	roleViewer   role = "viewer"
-	roleOperator role = "operator"
 )
 
 // method is one row of the table. Dispatch, roles and the count of refused methods use it. A row without handle is
 // refused, with a reason.
 type method struct {
 	name    string
-	role    role
+	role    door.Role
 	handle  func(ctx context.Context, c *call) (any, error)
 	refused string
 	// notifies means that the client sends it as a notification; opens, that later messages wait for its end.
@@ -29,18 +22,18 @@ type method struct {
 func table() []method {
 	const login = "the token of the connection is the login; a runtime is logged in on the server"
 	return []method{
-		{name: words.Initialize, role: roleViewer, handle: initialize},
-		{name: words.New, role: roleOperator, handle: newSession, opens: true},
-		{name: words.Load, role: roleViewer, handle: loadSession, opens: true},
-		{name: words.Resume, role: roleViewer, handle: resumeSession, opens: true},
-		{name: words.List, role: roleViewer, handle: listSessions},
-		{name: words.Fork, role: roleOperator, handle: forkSession, opens: true},
-		{name: words.Delete, role: roleOperator, handle: deleteSession},
-		{name: words.Close, role: roleViewer, handle: closeSession},
-		{name: words.Prompt, role: roleOperator, handle: promptSession},
-		{name: words.Cancel, role: roleOperator, handle: cancelSession, notifies: true},
-		{name: words.SetMode, role: roleOperator, handle: setMode},
-		{name: words.SetOption, role: roleOperator, handle: setOption},
+		{name: words.Initialize, role: door.RoleViewer, handle: initialize},
+		{name: words.New, role: door.RoleOperator, handle: newSession, opens: true},
+		{name: words.Load, role: door.RoleViewer, handle: loadSession, opens: true},
+		{name: words.Resume, role: door.RoleViewer, handle: resumeSession, opens: true},
+		{name: words.List, role: door.RoleViewer, handle: listSessions},
+		{name: words.Fork, role: door.RoleOperator, handle: forkSession, opens: true},
+		{name: words.Delete, role: door.RoleOperator, handle: deleteSession},
+		{name: words.Close, role: door.RoleViewer, handle: closeSession},
+		{name: words.Prompt, role: door.RoleOperator, handle: promptSession},
+		{name: words.Cancel, role: door.RoleOperator, handle: cancelSession, notifies: true},
+		{name: words.SetMode, role: door.RoleOperator, handle: setMode},
+		{name: words.SetOption, role: door.RoleOperator, handle: setOption},
 
 		{name: words.Login, refused: login},
 		{name: words.Logout, refused: login},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -169,7 +170,7 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 	}
 	f := c.following(id)
 	if f == nil {
-		return nil, invalid("the session is not open on this connection")
+		return nil, door.Invalid("the session is not open on this connection")
 	}
 	next := found.Controls
 	switch option {
@@ -177,7 +178,7 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 		offered, _ := modesOf(canDo(found), next, c.server.opts.Yolo)
 		at := slices.IndexFunc(offered, func(m mode) bool { return m.id == value })
 		if at < 0 {
-			return nil, invalid("the session has no mode " + value)
+			return nil, door.Invalid("the session has no mode " + value)
 		}
 		if offered[at].id != modeCustom {
 			next = offered[at].in(next, canDo(found))
@@ -191,7 +192,7 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 			return nil, err
 		}
 	default:
-		return nil, invalid("the session has no option " + option)
+		return nil, door.Invalid("the session has no option " + option)
 	}
 	if !next.Equal(found.Controls) {
 		by := operations.Audit{Actor: c.Actor(), Source: "acp"}
@@ -210,14 +211,14 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 func (f *follow) choose(option, value string, models []runtime.Model, next *session.Controls) error {
 	if option == optionModel {
 		if !slices.ContainsFunc(models, func(m runtime.Model) bool { return m.ID == value }) {
-			return invalid("the runtime has no model " + value)
+			return door.Invalid("the runtime has no model " + value)
 		}
 		next.Model = &value
 		return nil
 	}
 	at := currentModel(models, *next)
 	if at < 0 || !slices.Contains(models[at].Efforts, value) {
-		return invalid("the model has no effort " + value)
+		return door.Invalid("the model has no effort " + value)
 	}
 	f.mu.Lock()
 	f.effort = value

@@ -5,22 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"harness/api/calls"
 	"harness/api/door"
 	"harness/internal/operations"
-	"harness/internal/platform/auth"
-	"harness/internal/platform/telemetry"
 	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
-	"harness/internal/services/audit"
 	"harness/stream"
 )
 
@@ -53,6 +47,8 @@ type call struct {
 	cancels int
 	// session is the session that the call is about, "" if unknown.
 	session string
+	// ended means that a method for viewers ended a turn.
+	ended bool
 	// send, when set, sends the answer instead of the outbox; after runs once it is sent.
 	send  func(answer []byte)
 	after []func()
@@ -66,20 +62,20 @@ func (p *peer) ops() *operations.Service { return p.server.opts.Operations }
 // read decodes the parameters.
 func (c *call) read(into any) error {
 	if len(c.params) > 0 && json.Unmarshal(c.params, into) != nil {
-		return invalid("The parameters of " + c.method.name + " have an unexpected form")
+		return door.Invalid("The parameters of " + c.method.name + " have an unexpected form")
 	}
 	return nil
 }
 
 // OnMessage implements stream.Listener.
 func (p *peer) OnMessage(text []byte) {
-	var m message
+	var m door.Message
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
-		p.out.Put(answer(nil, nil, &failure{Code: codeInvalidRequest, Message: "a message is one object, not a batch"}))
+		p.out.Put(form.Answer(nil, nil, &door.Failure{Code: door.CodeInvalidRequest, Message: "a message is one object, not a batch"}))
 		return
 	}
 	if json.Unmarshal(text, &m) != nil {
-		p.out.Put(answer(nil, nil, &failure{Code: codeParse, Message: "a message is one JSON object"}))
+		p.out.Put(form.Answer(nil, nil, &door.Failure{Code: codeParse, Message: "a message is one JSON object"}))
 		return
 	}
 	row := p.server.methods[m.Method]
@@ -113,13 +109,13 @@ func (p *peer) OnMessage(text []byte) {
 		if m.ID == nil || m.Method == "" {
 			return nil
 		}
-		return answer(m.ID, nil, refusal(reason, wait))
+		return form.Answer(m.ID, nil, reason.Failed(wait))
 	})
 }
 
 // countCancels counts a cancellation, and returns those of the session by now. A message may be carried out before an
 // earlier one.
-func (p *peer) countCancels(m message) int {
+func (p *peer) countCancels(m door.Message) int {
 	if m.Method != words.Cancel && m.Method != words.Prompt {
 		return 0
 	}
@@ -135,31 +131,15 @@ func (p *peer) countCancels(m message) int {
 	return p.cancels[id]
 }
 
-func refusal(reason door.Refusal, wait time.Duration) *failure {
-	switch reason {
-	case door.TooOften:
-		return &failure{Code: codeInternal, Message: "Too many messages; send again in " + wait.Round(time.Second).String()}
-	case door.TooMany:
-		return &failure{Code: codeInternal, Message: "Too many requests of this client are in progress"}
-	}
-	return &failure{Code: codeInternal, Message: "The server is stopping; send again in a moment"}
-}
-
 // carryOut executes a request and sends its answer.
-func (p *peer) carryOut(ctx context.Context, m message, cancels int) {
+func (p *peer) carryOut(ctx context.Context, m door.Message, cancels int) {
 	c := &call{peer: p, id: m.ID, method: p.server.methods[m.Method], params: m.Params, cancels: cancels}
-	result, failed := c.handle(ctx, m.Method)
-	if c.method != nil && c.method.role == roleOperator {
-		about := audit.Call{Protocol: "acp", Route: c.method.name, SessionID: c.session, Outcome: "ok"}
-		if failed != nil {
-			about.Outcome, about.Code = "refused", strconv.Itoa(failed.Code)
-			if failed.Code == codeInternal {
-				about.Outcome = "failed"
-			}
-		}
-		calls.Record(ctx, p.Principal, about)
+	try := c.attempt(m.Method)
+	result, failed := c.handle(ctx, try)
+	if try.Role == door.RoleOperator || c.ended {
+		c.Record(ctx, try, c.session, failed)
 	}
-	if sent := answer(c.id, result, failed); m.ID != nil && (failed != nil || result != later) {
+	if sent := form.Answer(c.id, result, failed); m.ID != nil && (failed != nil || result != later) {
 		if c.send != nil && failed == nil {
 			c.send(sent)
 		} else {
@@ -171,81 +151,38 @@ func (p *peer) carryOut(ctx context.Context, m message, cancels int) {
 	}
 }
 
-func (c *call) handle(ctx context.Context, name string) (result any, failed *failure) {
-	if c.method == nil || c.method.handle == nil {
+// attempt describes the request, for the rules of all doors.
+func (c *call) attempt(name string) door.Attempt {
+	try := door.Attempt{Protocol: "acp", Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
+	if c.method != nil && c.method.handle != nil {
+		try.Role, try.Run = c.method.role, func(ctx context.Context) (any, error) { return c.method.handle(ctx, c) }
+	}
+	try.Ready = name == words.Initialize || c.client.Load() != nil
+	return try
+}
+
+func (c *call) handle(ctx context.Context, try door.Attempt) (result any, failed *door.Failure) {
+	if try.Run == nil {
 		reason, counted := "", "other" // names that the protocol does not have do not become labels
 		if c.method != nil {
-			reason, counted = ": "+c.method.refused, name
+			reason, counted = c.method.refused, try.Method
 		}
 		c.server.opts.Refused(counted)
-		return nil, &failure{Code: codeNotOffered, Message: "not offered by this server: " + name + reason}
+		return nil, door.NotOffered(try.Method, reason)
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			telemetry.Log(ctx).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("method", name).
-				Msg("ACP handler panicked")
-			result, failed = nil, &failure{Code: codeInternal, Message: "Internal error"}
-		}
-	}()
-	if !c.mayCall() {
-		return nil, &failure{Code: codeForbidden, Message: "a token with the role " + c.Principal.Role.Word() + " may not do this: " + name}
-	}
-	if name != words.Initialize && c.client.Load() == nil {
-		return nil, &failure{Code: codeInvalidRequest, Message: "Not initialized"}
-	}
-	if reads := c.server.opts.Reads; reads != nil && c.method.role == roleViewer {
-		ctx = reads.Reading(ctx)
-		defer func() {
-			if err := reads.Settled(ctx); err != nil {
-				result, failed = nil, c.failed(ctx, err)
-			}
-		}()
-	}
-	result, err := c.method.handle(ctx, c)
-	if err != nil {
-		return nil, c.failed(ctx, err)
-	}
-	return result, nil
+	return c.CarryOut(ctx, try)
 }
 
-// mayCall reports whether the caller's role is sufficient. An agent never gets here.
-func (c *call) mayCall() bool {
-	return c.decides() || c.Principal.Role == auth.RoleMember && c.method.role == roleViewer
-}
-
-// decides reports whether the caller may decide requests; only such a caller gets them.
-func (p *peer) decides() bool {
-	return slices.Contains([]auth.Role{auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin, auth.RoleOperator}, p.Principal.Role)
-}
-
-// failed converts an error into an answer. It logs a server fault, and the client gets no other details of it.
-func (c *call) failed(ctx context.Context, err error) *failure {
-	var own *failure
+// failed converts an error into the failure of an answer.
+func (c *call) failed(ctx context.Context, err error) *door.Failure {
+	var own *door.Failure
 	if errors.As(err, &own) {
 		return own
 	}
-	f := operations.Classify(err)
-	switch {
-	case f.Code == operations.CodeSessionNotFound || f.Code == operations.CodeSessionDeleted:
-		return &failure{Code: codeNotFound, Message: "Session " + c.session + " not found", Data: object{"sessionId": c.session}}
-	case f.Native != nil:
-		return &failure{Code: f.Native.Code, Message: f.Native.Message}
-	case f.Code == operations.CodeInternal:
-		if ctx.Err() == nil {
-			telemetry.Log(ctx).Error().Err(err).Str("method", c.method.name).Msg("ACP request failed")
-		}
-		return &failure{Code: codeInternal, Message: "Internal error"}
+	if f := operations.Classify(err); f.Code == operations.CodeSessionNotFound || f.Code == operations.CodeSessionDeleted {
+		return &door.Failure{Code: codeNotFound, Message: "Session " + c.session + " not found", Data: object{"sessionId": c.session}}
 	}
-	failed := invalid(f.Message)
-	failed.Data = object{"code": f.Code}
-	if f.Retry {
-		failed.Code = codeInternal
-		failed.Data = object{"code": f.Code, "retry_after_ms": max(1000, f.RetryAfter.Milliseconds())}
-	}
-	if failed.Message == "" {
-		failed.Message = err.Error()
-	}
-	return failed
+	return c.attempt(c.method.name).FailureOf(ctx, err, door.CodeInvalidParams)
 }
 
 // leave ends what the socket follows.

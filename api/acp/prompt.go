@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
@@ -127,7 +128,7 @@ func (c *call) message(ctx context.Context, prompt []json.RawMessage) (out sessi
 			Resource                    resource
 		}
 		if json.Unmarshal(raw, &block) != nil {
-			return out, invalid("a block of the prompt has an unexpected form")
+			return out, door.Invalid("a block of the prompt has an unexpected form")
 		}
 		switch block.Type {
 		case "text":
@@ -135,7 +136,7 @@ func (c *call) message(ctx context.Context, prompt []json.RawMessage) (out sessi
 		case "image":
 			content, err := base64.StdEncoding.DecodeString(block.Data)
 			if err != nil {
-				return out, invalid("an image is in base64")
+				return out, door.Invalid("an image is in base64")
 			}
 			stored, err := c.ops().Upload(ctx, c.session, "picture", content)
 			if err != nil {
@@ -146,16 +147,16 @@ func (c *call) message(ctx context.Context, prompt []json.RawMessage) (out sessi
 			texts = append(texts, strings.TrimSpace("["+block.Name+"]("+block.URI+")"))
 		case "resource":
 			if block.Resource.Blob != "" {
-				return out, invalid("a resource that is not text cannot be embedded: " + block.Resource.URI)
+				return out, door.Invalid("a resource that is not text cannot be embedded: " + block.Resource.URI)
 			}
 			texts = append(texts, "<resource uri=\""+block.Resource.URI+"\">\n"+block.Resource.Text+"\n</resource>")
 		default:
-			return out, invalid("a prompt has no blocks of the type " + block.Type)
+			return out, door.Invalid("a prompt has no blocks of the type " + block.Type)
 		}
 	}
 	out.Text = strings.Join(texts, "\n")
 	if out.Text == "" && len(out.Images) == 0 {
-		return out, invalid("the prompt is empty")
+		return out, door.Invalid("the prompt is empty")
 	}
 	return out, nil
 }

@@ -33,7 +33,8 @@ func (f *follow) question(row session.Request) {
 		return
 	}
 	f.asked[row.ID] = &asked{row: row}
-	f.peer.out.Put(request(row.ID, words.Elicit, object{"sessionId": f.id, "mode": "form", "message": message, "requestedSchema": schema}))
+	f.peer.out.Put(form.Request(row.ID, words.Elicit, object{"sessionId": f.id, "mode": "form",
+		"message": message, "requestedSchema": schema}))
 }
 
 func questionsOf(row session.Request) (all []wire.Question) {

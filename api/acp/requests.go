@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"harness/api/calls"
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
@@ -45,7 +46,7 @@ func (f *follow) askOpen(ctx context.Context, all bool) {
 
 // ask sends a request to the client, unless it has it. It requires f.mu.
 func (f *follow) ask(row session.Request) {
-	if f.asked[row.ID] != nil || !f.peer.decides() || row.Kind == runtime.RequestToolCall {
+	if f.asked[row.ID] != nil || !f.peer.Decides() || row.Kind == runtime.RequestToolCall {
 		return
 	}
 	if row.Kind == runtime.RequestToolInput {
@@ -55,7 +56,7 @@ func (f *follow) ask(row session.Request) {
 	call := f.callOf(row)
 	offered, options := f.options(row)
 	f.asked[row.ID] = &asked{row: row, options: options}
-	f.peer.out.Put(request(row.ID, words.Permission, object{"sessionId": f.id, "toolCall": call, "options": offered}))
+	f.peer.out.Put(form.Request(row.ID, words.Permission, object{"sessionId": f.id, "toolCall": call, "options": offered}))
 }
 
 // callOf is the tool's call that a request is about.
@@ -155,7 +156,7 @@ func (f *follow) settle(id string) {
 	if one == nil && !f.late || one != nil && one.mine {
 		return
 	}
-	f.peer.out.Put(request("", words.Withdraw, object{"requestId": id}))
+	f.peer.out.Put(form.Request("", words.Withdraw, object{"requestId": id}))
 }
 
 // open finds a request of a session that the socket follows, also before the client is asked.
@@ -191,8 +192,8 @@ func (p *peer) open(ctx context.Context, id string) (*follow, *asked) {
 
 // decide settles a request with a client's answer. An error, or an outcome that is none of the options, is no decision:
 // the request stays open for others.
-func (p *peer) decide(ctx context.Context, m message) {
-	if !p.decides() || p.client.Load() == nil || len(m.Error) > 0 && string(m.Error) != "null" {
+func (p *peer) decide(ctx context.Context, m door.Message) {
+	if !p.Decides() || p.client.Load() == nil || len(m.Error) > 0 && string(m.Error) != "null" {
 		return
 	}
 	f, r := p.open(ctx, wire.Text(m.ID))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
@@ -45,10 +46,10 @@ func (c *call) open() (in opened, err error) {
 		return in, err
 	}
 	if c.server.opts.RefuseServers && len(in.MCPServers) > 0 {
-		return in, invalid("this server takes no MCP servers of clients: remove mcpServers")
+		return in, door.Invalid("this server takes no MCP servers of clients: remove mcpServers")
 	}
 	if in.Cwd != nil && !filepath.IsAbs(*in.Cwd) {
-		return in, invalid("cwd is not absolute")
+		return in, door.Invalid("cwd is not absolute")
 	}
 	c.session = in.SessionID
 	return in, nil
@@ -75,7 +76,7 @@ func newSession(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if in.Cwd == nil {
-		return nil, invalid("cwd is required")
+		return nil, door.Invalid("cwd is required")
 	}
 	want := session.Create{Runtime: c.runtime, RuntimeNamed: true, Cwd: *in.Cwd}
 	if limit := auth.ProjectsFrom(ctx); limit != nil {
@@ -102,7 +103,7 @@ func forkSession(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if !canDo(from).Fork {
-		return nil, &failure{Code: codeNotOffered, Message: "the runtime " + from.Runtime + " cannot fork a session"}
+		return nil, &door.Failure{Code: door.CodeNotOffered, Message: "the runtime " + from.Runtime + " cannot fork a session"}
 	}
 	made, err := c.ops().Fork(ctx, in.SessionID)
 	if err != nil {
@@ -160,7 +161,7 @@ func (c *call) attach(ctx context.Context, send func(*follow, opened) (func(even
 		return nil, err
 	}
 	if in.SessionID == "" {
-		return nil, invalid("sessionId is required")
+		return nil, door.Invalid("sessionId is required")
 	}
 	found, err := c.ops().Find(ctx, in.SessionID)
 	if err != nil {
@@ -249,7 +250,7 @@ func (c *call) named() (string, error) {
 		return "", err
 	}
 	if in.SessionID == "" {
-		return "", invalid("sessionId is required")
+		return "", door.Invalid("sessionId is required")
 	}
 	c.session = in.SessionID
 	return in.SessionID, nil
@@ -273,6 +274,9 @@ func closeSession(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if f := c.following(id); f != nil {
+		f.mu.Lock()
+		c.ended = len(f.prompts) > 0
+		f.mu.Unlock()
 		err = f.cancel(ctx, math.MaxInt)
 		f.finishAll(outcome{status: runtime.TurnInterrupted})
 		c.unfollow(id)

@@ -15,7 +15,6 @@ import (
 	"harness/api/door"
 	"harness/api/rest"
 	"harness/internal/operations"
-	"harness/internal/platform/journal"
 	"harness/stream"
 )
 
@@ -49,7 +48,7 @@ type Server struct {
 	desk    *door.Desk
 	methods map[string]*method
 	follows *door.Follows[event]
-	feed    *silentFeed
+	feed    *door.SilentFeed
 
 	mu      sync.Mutex
 	unknown map[string]bool // names of refused methods that are not in the table
@@ -67,7 +66,7 @@ func New(options Options) (*Server, error) {
 		options.Refused = func(string) {}
 	}
 	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{},
-		feed: &silentFeed{}, unknown: map[string]bool{}}
+		feed: &door.SilentFeed{}, unknown: map[string]bool{}}
 	s.follows = door.NewFollows(options.Journal, show)
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
@@ -98,19 +97,6 @@ func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
 	context.AfterFunc(socket.Context(), p.leave)
 	return p
 }
-
-// silentFeed sends nothing: a socket of this door gets events by its outbox, in one order with its answers. The hub
-// still learns which sessions are followed.
-type silentFeed struct{ _ byte }
-
-// Frames implements stream.Feed.
-func (*silentFeed) Frames(journal.Record) ([]stream.Frame, error) { return nil, nil }
-
-// AppendFrame implements stream.Feed.
-func (*silentFeed) AppendFrame(dst []byte, _ *stream.Frame, _ bool) []byte { return dst }
-
-// AppendNotice implements stream.Feed.
-func (*silentFeed) AppendNotice(dst []byte, _ stream.Notice) []byte { return dst }
 
 // maxUnknown limits the names of unknown methods that are counted one by one.
 const maxUnknown = 100

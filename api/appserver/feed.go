@@ -100,7 +100,7 @@ func (e event) line(record journal.Record) (event, bool) {
 	case strings.HasPrefix(e.method, "item/"):
 		e.item = wire.Text(wire.Members(line.Params, "itemId")[0])
 	}
-	e.message = notification(e.method, e.params)
+	e.message = form.Request("", e.method, e.params)
 	return e, true
 }
 
@@ -119,5 +119,5 @@ func (e event) after(offset int64) []byte {
 	params := jsonobject.Parse(e.params)
 	units := utf16.Encode([]rune(wire.Text(params.Get("delta"))))
 	cut := min(max(0, offset-e.text.Offset), int64(len(units)))
-	return notification(e.method, params.Set("delta", javascript.MustEncode(string(utf16.Decode(units[cut:])))).Encode())
+	return form.Request("", e.method, params.Set("delta", javascript.MustEncode(string(utf16.Decode(units[cut:])))).Encode())
 }

@@ -3,22 +3,15 @@ package appserver
 import (
 	"context"
 
+	"harness/api/door"
 	"harness/internal/runtime/wire"
-)
-
-// role is the role that a caller needs for a method.
-type role string
-
-const (
-	roleViewer   role = "viewer"
-	roleOperator role = "operator"
 )
 
 // method is one row of the table. Dispatch, roles and the count of refused methods use it. A row without handle is
 // refused, with a reason.
 type method struct {
 	name    string
-	role    role
+	role    door.Role
 	handle  func(ctx context.Context, c *call) (any, error)
 	refused string
 }
@@ -43,38 +36,38 @@ func table() []method {
 	none := object{"data": []any{}}
 	onMachine := "it acts on the machine, not on a session"
 	return []method{
-		{name: methodInitialize, role: roleViewer, handle: initialize},
-		{name: "account/read", role: roleViewer, handle: always(object{"account": nil, "requiresOpenaiAuth": false})},
-		{name: "model/list", role: roleViewer, handle: listModels},
-		{name: "config/read", role: roleViewer, handle: always(object{"config": object{}, "origins": object{}})},
-		{name: "configRequirements/read", role: roleViewer, handle: always(object{"requirements": nil})},
-		{name: "thread/start", role: roleOperator, handle: startThread},
-		{name: "thread/read", role: roleViewer, handle: readThread},
-		{name: "thread/resume", role: roleViewer, handle: resumeThread},
-		{name: "thread/turns/list", role: roleViewer, handle: listTurns},
-		{name: "thread/items/list", role: roleViewer, handle: listItems},
-		{name: "turn/start", role: roleOperator, handle: startTurn},
-		{name: "turn/steer", role: roleOperator, handle: steerTurn},
-		{name: "turn/interrupt", role: roleOperator, handle: interruptTurn},
-		{name: "thread/compact/start", role: roleOperator, handle: compact},
-		{name: "thread/fork", role: roleOperator, handle: fork},
-		{name: "review/start", role: roleOperator, handle: review},
-		{name: "thread/list", role: roleViewer, handle: listThreads},
-		{name: "thread/loaded/list", role: roleViewer, handle: listLoaded},
-		{name: "thread/name/set", role: roleOperator, handle: setName},
-		{name: "thread/unsubscribe", role: roleViewer, handle: unsubscribe},
-		{name: "thread/settings/update", role: roleOperator, handle: updateSettings},
-		{name: "thread/readState/update", role: roleViewer, handle: updateReadState},
-		{name: "thread/archive", role: roleOperator, handle: archive},
-		{name: "thread/unarchive", role: roleOperator, handle: unarchive},
-		{name: "thread/delete", role: roleOperator, handle: deleteThread},
-		{name: "skills/list", role: roleViewer, handle: always(none)},
-		{name: "hooks/list", role: roleViewer, handle: always(none)},
-		{name: "collaborationMode/list", role: roleViewer, handle: always(none)},
-		{name: "thread/backgroundTerminals/list", role: roleViewer, handle: always(none)},
-		{name: "plugin/installed", role: roleViewer, handle: always(object{"marketplaces": []any{}, "marketplaceLoadErrors": []any{}})},
-		{name: "thread/goal/get", role: roleViewer, handle: always(object{"goal": nil})},
-		{name: "account/bedrock/checkGovCloudRequirements", role: roleViewer,
+		{name: methodInitialize, role: door.RoleViewer, handle: initialize},
+		{name: "account/read", role: door.RoleViewer, handle: always(object{"account": nil, "requiresOpenaiAuth": false})},
+		{name: "model/list", role: door.RoleViewer, handle: listModels},
+		{name: "config/read", role: door.RoleViewer, handle: always(object{"config": object{}, "origins": object{}})},
+		{name: "configRequirements/read", role: door.RoleViewer, handle: always(object{"requirements": nil})},
+		{name: "thread/start", role: door.RoleOperator, handle: startThread},
+		{name: "thread/read", role: door.RoleViewer, handle: readThread},
+		{name: "thread/resume", role: door.RoleViewer, handle: resumeThread},
+		{name: "thread/turns/list", role: door.RoleViewer, handle: listTurns},
+		{name: "thread/items/list", role: door.RoleViewer, handle: listItems},
+		{name: "turn/start", role: door.RoleOperator, handle: startTurn},
+		{name: "turn/steer", role: door.RoleOperator, handle: steerTurn},
+		{name: "turn/interrupt", role: door.RoleOperator, handle: interruptTurn},
+		{name: "thread/compact/start", role: door.RoleOperator, handle: compact},
+		{name: "thread/fork", role: door.RoleOperator, handle: fork},
+		{name: "review/start", role: door.RoleOperator, handle: review},
+		{name: "thread/list", role: door.RoleViewer, handle: listThreads},
+		{name: "thread/loaded/list", role: door.RoleViewer, handle: listLoaded},
+		{name: "thread/name/set", role: door.RoleOperator, handle: setName},
+		{name: "thread/unsubscribe", role: door.RoleViewer, handle: unsubscribe},
+		{name: "thread/settings/update", role: door.RoleOperator, handle: updateSettings},
+		{name: "thread/readState/update", role: door.RoleViewer, handle: updateReadState},
+		{name: "thread/archive", role: door.RoleOperator, handle: archive},
+		{name: "thread/unarchive", role: door.RoleOperator, handle: unarchive},
+		{name: "thread/delete", role: door.RoleOperator, handle: deleteThread},
+		{name: "skills/list", role: door.RoleViewer, handle: always(none)},
+		{name: "hooks/list", role: door.RoleViewer, handle: always(none)},
+		{name: "collaborationMode/list", role: door.RoleViewer, handle: always(none)},
+		{name: "thread/backgroundTerminals/list", role: door.RoleViewer, handle: always(none)},
+		{name: "plugin/installed", role: door.RoleViewer, handle: always(object{"marketplaces": []any{}, "marketplaceLoadErrors": []any{}})},
+		{name: "thread/goal/get", role: door.RoleViewer, handle: always(object{"goal": nil})},
+		{name: "account/bedrock/checkGovCloudRequirements", role: door.RoleViewer,
 			handle: always(object{"isGovCloud": false, "shouldWarn": false})},
 
 		{name: "config/batchWrite", refused: "the server keeps no defaults of yours"},

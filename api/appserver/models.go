@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -38,7 +39,7 @@ func listModels(ctx context.Context, c *call) (any, error) {
 	asking.Wait()
 	all := slices.Concat(lists...)
 	if len(all) == 0 {
-		return nil, &failure{Code: codeInternal, Message: "This server has no runtime; add one and start it again (HARNESS_RUNTIMES)"}
+		return nil, &door.Failure{Code: door.CodeInternal, Message: "This server has no runtime; add one and start it again (HARNESS_RUNTIMES)"}
 	}
 	if !slices.ContainsFunc(all, func(m object) bool { return m["isDefault"] == true }) {
 		all[0]["isDefault"] = true

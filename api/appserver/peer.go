@@ -4,20 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"harness/api/calls"
 	"harness/api/door"
 	"harness/internal/operations"
-	"harness/internal/platform/auth"
-	"harness/internal/platform/telemetry"
-	"harness/internal/services/audit"
 	"harness/stream"
 )
 
@@ -53,14 +47,14 @@ func (c *call) ops() *operations.Service { return c.server.opts.Operations }
 // read decodes the parameters.
 func (c *call) read(into any) error {
 	if len(c.params) > 0 && json.Unmarshal(c.params, into) != nil {
-		return invalid("The parameters of " + c.method.name + " have an unexpected form")
+		return door.Invalid("The parameters of " + c.method.name + " have an unexpected form")
 	}
 	return nil
 }
 
 // OnMessage implements stream.Listener.
 func (p *peer) OnMessage(text []byte) {
-	var m message
+	var m door.Message
 	if json.Unmarshal(text, &m) != nil {
 		p.Socket.Close(closeInvalid, "a message is one JSON object")
 		return
@@ -83,38 +77,22 @@ func (p *peer) OnMessage(text []byte) {
 		if m.Method == "" {
 			return nil
 		}
-		return answer(m.ID, nil, refusal(reason, wait))
+		return form.Answer(m.ID, nil, reason.Failed(wait))
 	})
 }
 
 // closeInvalid is the close code of a socket that sends something other than JSON.
 const closeInvalid = 1007
 
-func refusal(reason door.Refusal, wait time.Duration) *failure {
-	switch reason {
-	case door.TooOften:
-		return &failure{Code: codeInternal, Message: "Too many messages; send again in " + wait.Round(time.Second).String()}
-	case door.TooMany:
-		return &failure{Code: codeInternal, Message: "Too many requests of this client are in progress"}
-	}
-	return &failure{Code: codeInternal, Message: "The server is stopping; send again in a moment"}
-}
-
 // carryOut executes a request and sends its answer.
-func (p *peer) carryOut(ctx context.Context, m message) {
+func (p *peer) carryOut(ctx context.Context, m door.Message) {
 	c := &call{peer: p, id: m.ID, method: p.server.methods[m.Method], params: m.Params}
-	result, failed := c.handle(ctx, m.Method)
-	if c.method != nil && c.method.role == roleOperator {
-		about := audit.Call{Protocol: "app-server", Route: c.method.name, SessionID: c.session, Outcome: "ok"}
-		if failed != nil {
-			about.Outcome, about.Code = "refused", strconv.Itoa(failed.Code)
-			if failed.Code == codeInternal {
-				about.Outcome = "failed"
-			}
-		}
-		calls.Record(ctx, p.Principal, about)
+	try := c.attempt(m.Method)
+	result, failed := c.handle(ctx, try)
+	if try.Role == door.RoleOperator {
+		c.Record(ctx, try, c.session, failed)
 	}
-	sent := answer(c.id, result, failed)
+	sent := form.Answer(c.id, result, failed)
 	if c.send != nil && failed == nil {
 		c.send(sent)
 	} else {
@@ -125,90 +103,41 @@ func (p *peer) carryOut(ctx context.Context, m message) {
 	}
 }
 
-func (c *call) handle(ctx context.Context, name string) (result any, failed *failure) {
-	if c.method == nil || c.method.handle == nil {
-		c.server.countRefused(name)
+// attempt describes the request, for the rules of all doors.
+func (c *call) attempt(name string) door.Attempt {
+	try := door.Attempt{Protocol: "app-server", Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
+	if c.method != nil && c.method.handle != nil {
+		try.Role, try.Run = c.method.role, func(ctx context.Context) (any, error) { return c.method.handle(ctx, c) }
+	}
+	try.Ready = name == methodInitialize || c.without.Load() != nil
+	return try
+}
+
+func (c *call) handle(ctx context.Context, try door.Attempt) (result any, failed *door.Failure) {
+	if try.Run == nil {
+		c.server.countRefused(try.Method)
 		reason := ""
 		if c.method != nil {
-			reason = ": " + c.method.refused
+			reason = c.method.refused
 		}
-		return nil, &failure{Code: codeNotOffered, Message: "not offered by this server: " + name + reason}
+		return nil, door.NotOffered(try.Method, reason)
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			telemetry.Log(ctx).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Str("method", name).
-				Msg("app-server handler panicked")
-			result, failed = nil, &failure{Code: codeInternal, Message: "Internal error"}
-		}
-	}()
-	if !c.mayCall() {
-		return nil, &failure{Code: codeForbidden, Message: "a token with the role " + c.Principal.Role.Word() + " may not do this: " + name}
-	}
-	if name != methodInitialize && c.without.Load() == nil {
-		return nil, &failure{Code: codeInvalidRequest, Message: "Not initialized"}
-	}
-	if reads := c.server.opts.Reads; reads != nil && c.method.role == roleViewer {
-		ctx = reads.Reading(ctx)
-		defer func() {
-			if err := reads.Settled(ctx); err != nil {
-				result, failed = nil, c.failed(ctx, err)
-			}
-		}()
-	}
-	result, err := c.method.handle(ctx, c)
-	if err != nil {
-		return nil, c.failed(ctx, err)
-	}
-	return result, nil
+	return c.CarryOut(ctx, try)
 }
 
-// mayCall reports whether the caller's role is sufficient. An agent never gets here.
-func (c *call) mayCall() bool {
-	switch c.Principal.Role {
-	case auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin, auth.RoleOperator:
-		return true
-	case auth.RoleMember:
-		return c.method.role == roleViewer
-	}
-	return false
-}
-
-// decides reports whether the caller may decide requests; only such a caller gets them.
-func (p *peer) decides() bool {
-	return slices.Contains([]auth.Role{auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin, auth.RoleOperator}, p.Principal.Role)
-}
-
-// failed converts an error into an answer. It logs a server fault, and the client gets no other details of it.
-func (c *call) failed(ctx context.Context, err error) *failure {
-	var own *failure
+// failed converts an error into the failure of an answer.
+func (c *call) failed(ctx context.Context, err error) *door.Failure {
+	var own *door.Failure
 	if errors.As(err, &own) {
 		return own
 	}
-	f := operations.Classify(err)
-	switch {
-	case f.Native != nil:
-		return &failure{Code: f.Native.Code, Message: f.Native.Message}
-	case f.Code == operations.CodeInternal:
-		if ctx.Err() == nil {
-			telemetry.Log(ctx).Error().Err(err).Str("method", c.method.name).Msg("app-server request failed")
-		}
-		return &failure{Code: codeInternal, Message: "Internal error"}
-	}
-	failed := &failure{Code: codeInvalidRequest, Message: f.Message, Data: object{"code": f.Code}}
-	if f.Retry {
-		failed.Code = codeInternal
-		failed.Data = object{"code": f.Code, "retry_after_ms": max(1000, f.RetryAfter.Milliseconds())}
-	}
-	if failed.Message == "" {
-		failed.Message = err.Error()
-	}
-	return failed
+	return c.attempt(c.method.name).FailureOf(ctx, err, door.CodeInvalidRequest)
 }
 
 // notify sends a notification that is about no stored event.
 func (p *peer) notify(method string, params any) {
 	if p.wants(method) {
-		p.out.Put(notification(method, params))
+		p.out.Put(form.Request("", method, params))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"harness/api/calls"
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
@@ -17,7 +18,7 @@ import (
 
 // ask sends a request to the client, unless it has it. It requires f.mu.
 func (f *follow) ask(r *asked) {
-	if f.asked[r.id] != nil || !f.peer.decides() || r.kind == string(runtime.RequestToolCall) {
+	if f.asked[r.id] != nil || !f.peer.Decides() || r.kind == string(runtime.RequestToolCall) {
 		return
 	}
 	f.asked[r.id] = r
@@ -27,7 +28,7 @@ func (f *follow) ask(r *asked) {
 	}
 	f.status("active", flag)
 	method, params := r.complete(f.cwd, f.forSession)
-	f.peer.out.Put(request(r.id, method, params))
+	f.peer.out.Put(form.Request(r.id, method, params))
 }
 
 // askAgain sends the open requests of a session, as after a reconnect.
@@ -90,9 +91,9 @@ func (p *peer) open(id string) (*follow, *asked) {
 }
 
 // decide settles a request with a client's answer. An error is no decision: the request stays open.
-func (p *peer) decide(ctx context.Context, m message) {
+func (p *peer) decide(ctx context.Context, m door.Message) {
 	f, r := p.open(wire.Text(m.ID))
-	if r == nil || !p.decides() {
+	if r == nil || !p.Decides() {
 		return
 	}
 	var err error
@@ -181,7 +182,7 @@ func approvalOf(method string, result json.RawMessage) (operations.ApprovalDecis
 		}
 		return operations.ApprovalDecision{Decision: decision, Choice: given[0]}, nil
 	}
-	return operations.ApprovalDecision{}, invalid("the decision is unknown")
+	return operations.ApprovalDecision{}, door.Invalid("the decision is unknown")
 }
 
 func values(members map[string]json.RawMessage) (all []json.RawMessage) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/runtime/wire"
@@ -25,7 +26,7 @@ func startThread(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if in.Ephemeral {
-		return nil, &failure{Code: codeNotOffered, Message: "not offered by this server: sessions that are not stored"}
+		return nil, &door.Failure{Code: door.CodeNotOffered, Message: "not offered by this server: sessions that are not stored"}
 	}
 	want := session.Create{Cwd: in.Cwd}
 	runtimeName, model, err := c.chosenModel(in.Model, c.ops().DefaultRuntime())
@@ -91,7 +92,7 @@ func (c *call) checkLevels(ctx context.Context, want session.Create) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return &failure{Code: codeInvalidRequest, Message: fmt.Sprintf("%s does not enforce the %s: start with %s",
+	return &door.Failure{Code: door.CodeInvalidRequest, Message: fmt.Sprintf("%s does not enforce the %s: start with %s",
 		want.Runtime, strings.Join(lacks, " and the "), strings.Join(flags, " "))}
 }
 

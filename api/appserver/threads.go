@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/services/session"
 )
@@ -76,7 +77,7 @@ func (c *call) threadID() (string, error) {
 		return "", err
 	}
 	if in.ThreadID == "" {
-		return "", invalid("threadId is required")
+		return "", door.Invalid("threadId is required")
 	}
 	c.session = in.ThreadID
 	return in.ThreadID, nil
@@ -90,7 +91,7 @@ func (c *call) detail(ctx context.Context) (session.Detail, error) {
 	}
 	detail, _, err := c.ops().Read(ctx, id, operations.Reading{Limit: 1})
 	if errors.Is(err, session.ErrNotFound) {
-		return detail, &failure{Code: codeInvalidRequest, Message: "no rollout found for thread id " + id}
+		return detail, &door.Failure{Code: door.CodeInvalidRequest, Message: "no rollout found for thread id " + id}
 	}
 	return detail, err
 }
@@ -111,7 +112,7 @@ func resumeThread(ctx context.Context, c *call) (any, error) {
 	}
 	found, err := c.ops().Find(ctx, c.session)
 	if errors.Is(err, session.ErrNotFound) {
-		err = &failure{Code: codeInvalidRequest, Message: "no rollout found for thread id " + c.session}
+		err = &door.Failure{Code: door.CodeInvalidRequest, Message: "no rollout found for thread id " + c.session}
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -124,7 +125,7 @@ func (c *call) message(ctx context.Context, in turnParams) (session.Message, err
 	for _, raw := range in.Input {
 		var part input
 		if json.Unmarshal(raw, &part) != nil {
-			return out, invalid("A part of the message has an unexpected form")
+			return out, door.Invalid("A part of the message has an unexpected form")
 		}
 		switch {
 		case part.Type == "text":
@@ -153,7 +154,7 @@ func (c *call) upload(ctx context.Context, url string) (string, error) {
 	_, data, found := strings.Cut(url, ";base64,")
 	content, err := base64.StdEncoding.DecodeString(data)
 	if !found || err != nil {
-		return "", invalid("A picture is a data URL in base64")
+		return "", door.Invalid("A picture is a data URL in base64")
 	}
 	stored, err := c.ops().Upload(ctx, c.session, "picture", content)
 	return stored.Image, err

@@ -1,7 +1,7 @@
 // Package door has what every protocol on a socket needs: the limits of a caller, the work that a stop waits for, and
 // calls that the node of a session carries out.
 //
-// It owns these rules for all doors. It must never know a method, a frame or an error of a protocol.
+// It owns these rules, and the forms of JSON-RPC 2.0, for all doors. It must never know a method of a protocol.
 package door
 
 import (
