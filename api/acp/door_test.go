@@ -196,6 +196,15 @@ func TestAPromptIsCancelled(t *testing.T) {
 			t.Errorf("%s got %s %+v", key, answer.Result, answer.Error)
 		}
 	}
+	found, err := b.Read(t.Context(), id, session.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range found.Transcript {
+		if strings.Contains(entry.Content, "HOLD[two]") {
+			t.Errorf("the cancelled message was sent: %+v", entry)
+		}
+	}
 }
 
 // FE-36: a prompt behind another client's turn is answered at the end of its own.

@@ -46,9 +46,17 @@ func TestLoadReplaysEverythingOnce(t *testing.T) {
 	}
 }
 
-// FE-41: a client that lost its connection gets what it lacks, once, and not its own message.
+// FE-41: a client that lost its connection gets what it lacks, once, and not its own message, also if it had no update
+// of its turn.
 func TestResumeSendsWhatAClientLacks(t *testing.T) {
 	t.Parallel()
+	for _, hadNothing := range []bool{false, true} {
+		resumeAfterALoss(t, hadNothing)
+	}
+}
+
+func resumeAfterALoss(t *testing.T, hadNothing bool) {
+	t.Helper()
 	b := setup(t, nil)
 	c := b.dial("alice")
 	id := c.start()
@@ -64,6 +72,9 @@ func TestResumeSendsWhatAClientLacks(t *testing.T) {
 	}
 	decode(t, update.Params, &about)
 	got := about.Meta.Harness
+	if hadNothing {
+		got.Pos = 0
+	}
 	_ = c.conn.CloseNow()
 	if err := b.Agent.Release("it"); err != nil {
 		t.Fatal(err)
