@@ -12,6 +12,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // endStep is the pause between two listings while ended work is stopping.
@@ -44,6 +45,9 @@ func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error
 			Remedy: fmt.Sprintf("`%s` began while another session had a turn in the same folder, so it may be that session's: "+
 				"have the agent end it, or end it on the machine", tasks[found].Command)}
 	}
+	if err := m.awaitProcess(ctx, sess); err != nil {
+		return err
+	}
 	err = ender.EndBackground(ctx, runtime.ResumeThread{ThreadID: sess.ID, NativeID: sess.RuntimeSessionID}, id)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
 		err = runtime.ErrNoBackground
@@ -53,6 +57,29 @@ func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error
 		return fmt.Errorf("end background task %s: %w", id, err)
 	}
 	return listed
+}
+
+// awaitProcess waits until the process of a session's background work is attached, or until the session has no such
+// work. After a restart, the server lists stored work before it has attached to the processes of the earlier server.
+func (m *Monitor) awaitProcess(ctx context.Context, sess session.Session) error {
+	for began := time.Now(); ; {
+		if generation, _ := m.options.Index.Generation(sess.Runtime, sess.ID); generation != "" {
+			return nil
+		}
+		stored, err := store.ReadBackgroundOf(ctx, m.options.DB.Read(), sess.ID)
+		if err != nil || len(stored) == 0 {
+			return err
+		}
+		if time.Since(began) > backgroundPatience {
+			return fmt.Errorf("%w: the server is not connected to the %s process of session %s yet; try again",
+				runtime.ErrUnavailable, sess.Runtime, sess.ID)
+		}
+		select {
+		case <-time.After(endStep):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // EndAllBackground ends all background work of a session and returns the ended work. If the runtime has no background

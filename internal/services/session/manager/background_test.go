@@ -18,6 +18,9 @@ import (
 func (f *fake) ListBackground(_ context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.late {
+		return nil, nil
+	}
 	return slices.Clone(f.background[in.ThreadID]), nil
 }
 
@@ -29,7 +32,7 @@ func (f *fake) EndBackground(_ context.Context, in runtime.ResumeThread, id stri
 	}
 	tasks := f.background[in.ThreadID]
 	left := slices.DeleteFunc(slices.Clone(tasks), func(one runtime.BackgroundTask) bool { return one.ID == id })
-	if len(left) == len(tasks) {
+	if f.late || len(left) == len(tasks) {
 		return runtime.ErrNoBackground
 	}
 	f.background[in.ThreadID] = left
@@ -266,6 +269,51 @@ func TestBackgroundWorkOutlivesTheServer(t *testing.T) {
 		k.flush()
 		if left := k.working(s.ID); left != nil {
 			t.Errorf("after the process's end %v shows", left)
+		}
+		k.stopSession(s.ID)
+	})
+}
+
+// A client that ends stored work right after a restart waits until the server has attached to the work's process.
+func TestBackgroundWorkEndsOnceItsProcessIsAttached(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		k := open(t, db, "node")
+		s := k.create()
+		k.fake.works(s.ID, "1", "2")
+		k.end(s.ID, k.send(s.ID))
+		k.eventually("the background work shows", func() bool { return len(k.working(s.ID)) == 2 })
+		generation := k.fake.generation
+		k.close()
+		k = openWith(t, db, "node", func(o *Options) {
+			o.Surviving = []string{generation}
+			codex := o.Runtimes.Adapters[0].(*fake)
+			codex.works(s.ID, "1", "2")
+			codex.late = true
+		})
+		one, all := make(chan error, 1), make(chan error, 1)
+		go func() { one <- k.EndBackground(t.Context(), s.ID, "2") }()
+		go func() {
+			_, err := k.EndAllBackground(t.Context(), s.ID)
+			all <- err
+		}()
+		select {
+		case err := <-one:
+			t.Fatalf("before the process is attached, the end of a task returns %v", err)
+		case err := <-all:
+			t.Fatalf("before the process is attached, the end of all tasks returns %v", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		k.fake.mu.Lock()
+		k.fake.late = false
+		k.fake.mu.Unlock()
+		k.fake.started(generation)
+		if err := <-one; err != nil && !errors.Is(err, runtime.ErrNoBackground) {
+			t.Error(err)
+		}
+		k.do(<-all)
+		if left := k.working(s.ID); left != nil {
+			t.Errorf("%v is left", left)
 		}
 		k.stopSession(s.ID)
 	})

@@ -56,6 +56,8 @@ type fake struct {
 	// background is the work outside the turns, by session; stuck is a task that cannot be ended.
 	background map[string][]runtime.BackgroundTask
 	stuck      string
+	// late, when set, leaves the fake of a kit without a process until the test starts it.
+	late bool
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
 	// onName, when set, is called after the runtime has named a conversation and before it answers.

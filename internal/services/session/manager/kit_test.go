@@ -124,7 +124,9 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 		t.Fatal(err)
 	}
 	t.Cleanup(k.close)
-	f.started(f.generation)
+	if !f.late {
+		f.started(f.generation)
+	}
 	return k
 }
 
