@@ -13,6 +13,7 @@ import (
 	"harness/api/appserver"
 	"harness/api/calls"
 	"harness/api/conns"
+	"harness/api/mcp"
 	"harness/api/rpc"
 	"harness/api/sessions"
 	"harness/console"
@@ -44,7 +45,7 @@ func (s *Server) startHTTP(context.Context) error {
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
-			Pages: pages.beside, AGUI: s.agui(),
+			Pages: pages.beside, AGUI: s.agui(), Control: s.controlHandler(),
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
 		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.access.localAccess},
 		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,
@@ -75,10 +76,13 @@ func (s *Server) startHTTP(context.Context) error {
 	return nil
 }
 
-// besideRoute returns the route of a request that besideLinks or the tools serve.
+// besideRoute returns the route of a request that besideLinks, the tools or the control over MCP serve.
 func (s *Server) besideRoute(r *http.Request) (calls.Route, bool) {
 	if route, is := s.notifications.linkRoute(r); is {
 		return route, true
+	}
+	if s.control != nil && r.URL.Path == mcp.Path {
+		return mcp.Route(r), true
 	}
 	return s.runtimes.tools.route(r)
 }
@@ -107,6 +111,9 @@ func (s *Server) startProtocols(ctx context.Context) error {
 	}
 	if err == nil && s.cfg.HasDoor(config.DoorACP) {
 		err = s.startACP(ctx)
+	}
+	if err == nil && s.cfg.HasDoor(config.DoorMCP) {
+		err = s.startControl()
 	}
 	return err
 }
@@ -141,6 +148,9 @@ func (s *Server) stopProtocols(ctx context.Context) error {
 	}
 	if s.acp != nil {
 		doors = append(doors, s.acp.Stop(ctx))
+	}
+	if s.control != nil {
+		doors = append(doors, s.control.Stop(ctx))
 	}
 	return errors.Join(append(doors, s.rpc.Stop(ctx))...)
 }
