@@ -19,6 +19,7 @@ import (
 	"harness/api/acp"
 	"harness/api/agui"
 	"harness/api/appserver"
+	"harness/api/door"
 	"harness/api/rpc"
 	"harness/api/sse"
 	"harness/internal/lib/wake"
@@ -64,11 +65,12 @@ func open(t *testing.T) *site {
 	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), t: t}
 	ops := operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Site, Runtimes: s.Site,
 		Events: stream.Browser{Journal: s.Journal}})
-	app, err := appserver.New(appserver.Options{Journal: s.Journal, Version: "1", Refused: func(string) {}, Operations: ops})
+	forDoors := door.NewOperations(ops, nil)
+	app, err := appserver.New(appserver.Options{Journal: s.Journal, Version: "1", Refused: func(string) {}, Operations: forDoors})
 	if err != nil {
 		t.Fatal(err)
 	}
-	editors, err := acp.New(acp.Options{Journal: s.Journal, Version: "1", Refused: func(string) {}, Operations: ops})
+	editors, err := acp.New(acp.Options{Journal: s.Journal, Version: "1", Refused: func(string) {}, Operations: forDoors})
 	if err != nil {
 		t.Fatal(err)
 	}
