@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,7 @@ import (
 // httpPort is a port that answers HTTP before the parts behind it have started.
 type httpPort struct {
 	listener net.Listener
+	socket   net.Listener // of the app server, nil for none
 	limiter  *conns.Limiter
 	gate     *conns.StartupGate
 	http     *http.Server
@@ -26,23 +28,38 @@ type httpPort struct {
 func (p *httpPort) serve(options conns.Options, failed func(error)) {
 	p.gate, p.limiter = conns.NewStartupGate(), conns.NewLimiter(options)
 	p.http, p.served = p.limiter.Server(p.gate), make(chan struct{})
+	var accepting sync.WaitGroup
+	for _, listener := range p.listeners() {
+		accepting.Go(func() {
+			err := p.http.Serve(p.limiter.Listener(listener))
+			if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+				failed(fmt.Errorf("the HTTP server broke: %w", err))
+			}
+		})
+	}
 	go func() {
 		defer close(p.served)
-		err := p.http.Serve(p.limiter.Listener(p.listener))
-		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			failed(fmt.Errorf("the HTTP server broke: %w", err))
-		}
+		accepting.Wait()
 	}()
 }
 
+func (p *httpPort) listeners() (all []net.Listener) {
+	for _, one := range []net.Listener{p.listener, p.socket} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 func (p *httpPort) close() error {
-	if p.listener == nil {
-		return nil
+	var failed []error
+	for _, one := range p.listeners() {
+		if err := one.Close(); !errors.Is(err, net.ErrClosed) {
+			failed = append(failed, err)
+		}
 	}
-	if err := p.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // stop lets requests in progress finish. At the time limit it cuts off the rest, which is still an orderly end: a
