@@ -45,7 +45,7 @@ func (s *Server) startHTTP(context.Context) error {
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
-			Pages: pages.beside, AGUI: s.agui(), Control: s.controlHandler(),
+			Pages: pages.beside, AGUI: s.agui(),
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
 		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.access.localAccess},
 		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,
@@ -57,6 +57,9 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	if s.runtimes.codex != nil {
 		options.Runtime = s.runtimes.codex
+	}
+	if s.control != nil {
+		options.Control = s.control
 	}
 	if s.notifications.push != nil {
 		options.Push = s.notifications.push
@@ -72,7 +75,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.front != nil {
 		handler = s.front(handler)
 	}
-	s.people.gate.Open(handler)
+	s.people.gate.Open(besideAppSocket(all, handler))
 	return nil
 }
 
@@ -113,14 +116,14 @@ func (s *Server) startProtocols(ctx context.Context) error {
 		err = s.startACP(ctx)
 	}
 	if err == nil && s.cfg.HasDoor(config.DoorMCP) {
-		err = s.startControl()
+		s.control, err = newControl(s)
 	}
 	return err
 }
 
 func (s *Server) startAppServer(ctx context.Context) (err error) {
 	s.app, err = appserver.New(appserver.Options{
-		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorAppServer),
 	})
 	if err != nil {
@@ -131,7 +134,7 @@ func (s *Server) startAppServer(ctx context.Context) (err error) {
 
 func (s *Server) startACP(ctx context.Context) (err error) {
 	s.acp, err = acp.New(acp.Options{
-		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorACP),
 		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo,
 	})

@@ -36,7 +36,7 @@ type call struct {
 	session string
 }
 
-func (c *caller) ops() *operations.Service { return c.server.opts.Operations }
+func (c *caller) ops() *door.Operations { return c.server.opts.Operations }
 
 // run carries out a call and returns its result: the same content as structure and as text.
 func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolRequest,

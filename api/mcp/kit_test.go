@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/api/calls"
+	"harness/api/door"
 	"harness/api/idempotency"
 	"harness/api/mcp"
 	"harness/internal/content/search"
@@ -97,8 +98,8 @@ func setup(t *testing.T, changes ...func(*mcp.Options)) *bench {
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), t: t, kept: map[string]string{}}
 	options := mcp.Options{Journal: records{b.Journal, b.DB}, Version: "1", Artifacts: b,
 		Answers: idempotency.New(idempotency.Options{Journal: b.Journal, DB: b.DB, NodeID: "n"}),
-		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site, Runtimes: b.Site,
-			Searching: noHits{}})}
+		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
+			Runtimes: b.Site, Searching: noHits{}}), nil)}
 	for _, change := range changes {
 		change(&options)
 	}

@@ -15,7 +15,6 @@ import (
 	"harness/api/door"
 	"harness/api/idempotency"
 	"harness/api/rest"
-	"harness/internal/operations"
 	"harness/internal/platform/journal"
 )
 
@@ -45,7 +44,7 @@ type Artifacts interface {
 
 // Options are the dependencies of a Server. All but Reads, Rate, Context and what has a default are required.
 type Options struct {
-	Operations *operations.Service
+	Operations *door.Operations
 	Journal    Journal
 	Artifacts  Artifacts
 	// Answers stores the answers to calls with a key.

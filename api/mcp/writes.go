@@ -46,7 +46,7 @@ func startSession(ctx context.Context, k *call, in startInput) (any, error) {
 			}
 		}
 		if in.Message != "" {
-			sent, err := k.ops().Send(ctx, made.ID, session.Message{Text: string(in.Message), Key: name})
+			sent, err := k.ops().Send(ctx, made.ID, session.Message{Text: string(in.Message), Key: name}, nil)
 			if answer["turn"] = sent.TurnID; err != nil { // the session is there, so this is its answer
 				answer["warning"] = operations.Classify(err).Message
 			}
@@ -64,7 +64,7 @@ type messageInput struct {
 
 func sendMessage(ctx context.Context, k *call, in messageInput) (any, error) {
 	k.session = in.Session
-	if err := k.ops().Check(ctx, operations.Send, in.Session); err != nil {
+	if err := k.ops().Check(ctx, operations.Read, in.Session); err != nil {
 		return nil, err
 	}
 	return k.once(ctx, in.Key, true, in, func(ctx context.Context, name string) (any, error) {
@@ -89,7 +89,7 @@ func sendMessage(ctx context.Context, k *call, in messageInput) (any, error) {
 		case in.When == "after_turn":
 			sent.QueuedID, _, err = k.ops().Enqueue(ctx, in.Session, message)
 		default:
-			sent, err = k.ops().Send(ctx, in.Session, message)
+			sent, err = k.ops().Send(ctx, in.Session, message, nil)
 		}
 		if err != nil {
 			return nil, err
