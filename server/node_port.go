@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"harness/api"
+	"harness/api/door"
+	"harness/internal/operations"
 	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/config"
@@ -87,9 +89,11 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 		return
 	}
 	accept := &forward.Acceptor{Identity: s.nodePort.identity, DB: s.db, Logger: s.log.With().Str("package", "forward").Logger()}
+	doors := map[string]http.Handler{door.OperationsPath: door.NewOperations(options.Operations, nil).Handler(
+		func(ctx context.Context) context.Context { return journal.Patient(ctx, options.StoreWait) })}
 	s.nodePort.handler = api.New(api.Options{
 		Operations: options.Operations, Health: options.Health, Runtime: options.Runtime, Version: options.Version,
-		Protocols: api.Protocols{Tasks: options.Tasks, RPC: rpc},
+		Protocols: api.Protocols{Tasks: options.Tasks, RPC: rpc, Doors: doors, AGUI: options.AGUI},
 		Access:    api.Access{Guard: accept.Guard, Actor: options.Actor},
 		Answers: api.Answers{Idempotency: options.Idempotency, Reads: options.Reads, Long: options.Long,
 			StoreWait: options.StoreWait},
@@ -103,6 +107,14 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 		s.nodePort.handler.ServeHTTP(w, r)
 	}))
 	options.Owners = s.owners()
+}
+
+// ofDoors returns the operations of doors, which other nodes carry out for their sessions.
+func (s *nodes) ofDoors(own *operations.Service) *door.Operations {
+	if s.nodePort == nil {
+		return door.NewOperations(own, nil)
+	}
+	return door.NewOperations(own, s.owners())
 }
 
 // owners returns the client by which this node forwards requests to other nodes.

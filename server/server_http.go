@@ -113,7 +113,7 @@ func (s *Server) startProtocols(ctx context.Context) error {
 
 func (s *Server) startAppServer(ctx context.Context) (err error) {
 	s.app, err = appserver.New(appserver.Options{
-		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorAppServer),
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) startAppServer(ctx context.Context) (err error) {
 
 func (s *Server) startACP(ctx context.Context) (err error) {
 	s.acp, err = acp.New(acp.Options{
-		Operations: operations.New(s.operations()), Journal: s.journal, Reads: s.journal, Version: version.Program(),
+		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorACP),
 		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo,
 	})

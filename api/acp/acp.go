@@ -24,7 +24,7 @@ import (
 
 // Options are the dependencies of a Server. Operations and Journal are required.
 type Options struct {
-	Operations *operations.Service
+	Operations *door.Operations
 	Journal    door.Journal
 	// Version is the version of the server.
 	Version string

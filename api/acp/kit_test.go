@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/api/acp"
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/database"
@@ -46,8 +47,8 @@ func setup(t *testing.T, change func(*acp.Options)) *bench {
 	t.Helper()
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), refused: make(chan string, 100), t: t}
 	options := acp.Options{Journal: b.Journal, Version: "1", Refused: func(name string) { b.refused <- name },
-		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site, Runtimes: b.Site,
-			Events: stream.Browser{Journal: b.Journal}})}
+		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
+			Runtimes: b.Site, Events: stream.Browser{Journal: b.Journal}}), nil)}
 	if change != nil {
 		change(&options)
 	}

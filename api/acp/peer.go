@@ -57,7 +57,7 @@ type call struct {
 // later is the result of a call whose answer is sent at another time.
 var later = new(struct{ _ byte })
 
-func (p *peer) ops() *operations.Service { return p.server.opts.Operations }
+func (p *peer) ops() *door.Operations { return p.server.opts.Operations }
 
 // read decodes the parameters.
 func (c *call) read(into any) error {

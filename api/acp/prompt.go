@@ -81,7 +81,7 @@ func promptSession(ctx context.Context, c *call) (any, error) {
 		return later, err
 	}
 	message.Key, message.Effort = p.key, f.begin(p, message.Text)
-	sent, err := c.ops().Send(ctx, c.session, message)
+	sent, err := c.ops().Send(ctx, c.session, message, nil)
 	if err != nil {
 		f.dropPrompt(p, message.Text)
 		return nil, err

@@ -216,7 +216,8 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 		failed := operations.Classify(err)
 		about.Outcome, about.Code = "refused", string(failed.Code)
 		switch {
-		case errors.As(err, &late): // the client learned it with the withdrawal
+		case errors.As(err, &late): // what the client answered is not withdrawn
+			f.notice(door.Late(late))
 		case failed.Code == operations.CodeInternal:
 			telemetry.Log(ctx).Error().Err(err).Str("request", r.row.ID).Msg("a decision was not stored")
 			f.notice("The decision was not stored; the request is still open.")
@@ -224,7 +225,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 			f.notice("The decision did not count: " + failed.Message)
 		}
 		f.mu.Lock()
-		r.mine = false
+		r.mine = late != nil
 		f.mu.Unlock()
 	}
 	calls.Record(ctx, p.Principal, about)

@@ -109,7 +109,7 @@ func forkSession(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.began(ctx, made.Session, in, object{"sessionId": made.Session.ID})
+	return c.began(ctx, made, in, object{"sessionId": made.ID})
 }
 
 // canDo returns the capabilities of a session's runtime.

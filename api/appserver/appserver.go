@@ -14,13 +14,12 @@ import (
 
 	"harness/api/door"
 	"harness/api/rest"
-	"harness/internal/operations"
 	"harness/stream"
 )
 
 // Options are the dependencies of a Server. Operations and Journal are required.
 type Options struct {
-	Operations *operations.Service
+	Operations *door.Operations
 	Journal    door.Journal
 	// Version is the version of the server.
 	Version string

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"harness/api/door"
-	"harness/internal/operations"
 	"harness/stream"
 )
 
@@ -42,7 +41,7 @@ type call struct {
 	after []func()
 }
 
-func (c *call) ops() *operations.Service { return c.server.opts.Operations }
+func (c *call) ops() *door.Operations { return c.server.opts.Operations }
 
 // read decodes the parameters.
 func (c *call) read(into any) error {

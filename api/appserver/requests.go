@@ -52,20 +52,9 @@ func (f *follow) settle(s settled) {
 		f.status("active")
 	}
 	if s.by != "" && s.decision != "" && !f.mine[s.id] {
-		f.peer.warn(f.id, alreadyDecided(s.decision, s.by))
+		f.peer.warn(f.id, door.Already(s.decision, s.by))
 	}
 	delete(f.mine, s.id)
-}
-
-func alreadyDecided(decision, by string) string {
-	done := map[string]string{"accept": "accepted", "decline": "declined", "cancel": "canceled"}[decision]
-	if done == "" {
-		done = "answered"
-	}
-	if by != "" {
-		by = " by " + by
-	}
-	return "Already " + done + by + "."
 }
 
 // open finds a request that the client was asked.
@@ -117,11 +106,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	switch {
 	case errors.Is(err, errNoDecision):
 	case errors.As(err, &late):
-		decision := ""
-		if late.Request.Reply != nil {
-			decision = late.Request.Reply.Decision
-		}
-		p.warn(r.session, alreadyDecided(decision, late.Request.DecidedBy))
+		p.warn(r.session, door.Late(late))
 	default:
 		failed := operations.Classify(err)
 		if failed.Code == operations.CodeInternal {

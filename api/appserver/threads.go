@@ -165,12 +165,12 @@ func fork(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := c.follow(made.Session, true)
+	f := c.follow(made, true)
 	if f == nil {
 		return nil, context.Canceled
 	}
 	c.after = append(c.after, func() { f.held(c.server.opts.ListWait) })
-	view := c.openedView(made.Session)
+	view := c.openedView(made)
 	view["thread"].(object)["forkedFromId"] = id
 	return view, nil
 }

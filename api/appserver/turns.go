@@ -11,8 +11,6 @@ import (
 
 	"harness/api/door"
 	"harness/internal/operations"
-	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
@@ -57,7 +55,7 @@ func startTurn(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	message.Effort = c.effortOf(ctx, detail.Session, in.Effort)
-	sent, err := c.say(ctx, message)
+	sent, err := c.say(ctx, message, noteOf(in.ClientID, message.Text))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +87,7 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 	if f != nil {
 		f.expect(message.Text)
 	}
-	sent, err := c.say(ctx, message)
+	sent, err := c.say(ctx, message, noteOf(in.ClientID, message.Text))
 	if err != nil {
 		if f != nil {
 			f.expectNot(message.Text)
@@ -108,14 +106,14 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 }
 
 // say sends a message once, however often a client sends it.
-func (c *call) say(ctx context.Context, message session.Message) (session.Sent, error) {
+func (c *call) say(ctx context.Context, message session.Message, note *door.Note) (session.Sent, error) {
 	if message.Key != "" {
 		earlier, err := c.ops().TurnForKey(ctx, c.session, message.Key)
 		if err != nil || earlier != "" {
 			return session.Sent{TurnID: earlier}, err
 		}
 	}
-	return c.ops().Send(ctx, c.session, message)
+	return c.ops().Send(ctx, c.session, message, note)
 }
 
 // message reads a user's message. Its pictures become uploads.
@@ -145,7 +143,6 @@ func (c *call) message(ctx context.Context, in turnParams) (session.Message, err
 	out.Text = strings.Join(texts, "\n")
 	if in.ClientID != "" {
 		out.Key = "app-server " + c.session + " " + in.ClientID
-		out.Accepted = c.remember(in.ClientID, out.Text)
 	}
 	return out, nil
 }
@@ -170,11 +167,11 @@ type remembered struct {
 	Digest   string `json:"digest"`
 }
 
-func (c *call) remember(clientID, text string) func(context.Context, database.Tx, string) ([]journal.Event, error) {
-	about, id := encode(remembered{clientID, digest(text)}), c.session
-	return func(_ context.Context, _ database.Tx, turnID string) ([]journal.Event, error) {
-		return []journal.Event{{SessionID: id, TurnID: turnID, Type: eventMessage, Source: session.EventSource, Payload: about}}, nil
+func noteOf(clientID, text string) *door.Note {
+	if clientID == "" {
+		return nil
 	}
+	return &door.Note{Type: eventMessage, Payload: encode(remembered{clientID, digest(text)})}
 }
 
 func interruptTurn(ctx context.Context, c *call) (any, error) {

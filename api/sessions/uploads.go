@@ -12,7 +12,7 @@ import (
 var uploadQuery = schema.Struct(rest.Optional("name", schema.Text{}.Max(operations.MaxTitle)))
 
 func (s *uploads) uploadRoutes() []rest.Route {
-	return []rest.Route{{Method: http.MethodPost, Path: "/api/sessions/:sessionId/uploads", Operation: operations.Send,
+	return []rest.Route{{Method: http.MethodPost, Path: "/api/sessions/:sessionId/uploads", Operation: operations.StoreUpload,
 		Query: uploadQuery, Upload: operations.MaxUpload, Handle: s.upload}}
 }
 

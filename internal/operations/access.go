@@ -48,6 +48,7 @@ const (
 	Retry          Operation = "retry"
 	ReadSources    Operation = "read sources"
 	Steer          Operation = "steer"
+	StoreUpload    Operation = "store upload"
 	Fork           Operation = "fork"
 	Compact        Operation = "compact"
 	CleanTerminals Operation = "clean terminals"
@@ -83,7 +84,7 @@ func rulesOf(op Operation) rules {
 	switch op {
 	case Read, Upsert:
 		return known
-	case ReadControls, EditControls, StoreSuggested:
+	case ReadControls, EditControls, StoreSuggested, StoreUpload:
 		return userSession
 	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
 		RollBack:

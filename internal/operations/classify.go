@@ -246,6 +246,7 @@ func outage(err error) bool {
 // precedes the general one.
 var table = []row{
 	coded(),
+	remote(),
 	typed[*UnrecordedError](CodeInternal), // any reason why the record was not stored
 	typed[*LimitedError](CodeProjectLimited),
 	typed[*InvalidError](CodeInvalid),

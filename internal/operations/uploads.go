@@ -46,7 +46,7 @@ type Upload struct {
 // Upload stores a picture for messages of a session. Its content determines its type: *InvalidError for other
 // content, or more than MaxUpload.
 func (s *Uploader) Upload(ctx context.Context, sessionID, name string, content []byte) (Upload, error) {
-	if err := s.access.Check(ctx, Send, sessionID); err != nil {
+	if err := s.access.Check(ctx, StoreUpload, sessionID); err != nil {
 		return Upload{}, err
 	}
 	found := http.DetectContentType(content)

@@ -36,6 +36,8 @@ func playRuntime() error {
 		}
 		_ = out.Flush()
 	}
+	// The recorded folder does not exist here, and the server refuses turns in a folder that is missing.
+	thread := strings.ReplaceAll(strings.TrimSpace(recordedThread), `"/workspace"`, strconv.Quote(os.Getenv("CODEX_HOME")))
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -64,10 +66,10 @@ func playRuntime() error {
 			answer(`{"userAgent":"harness/0.169.0 (bench)","codexHome":"/nonexistent"}`)
 		case "thread/start":
 			threads++
-			answer(strings.ReplaceAll(strings.TrimSpace(recordedThread), "@THREAD@",
+			answer(strings.ReplaceAll(thread, "@THREAD@",
 				fmt.Sprintf("00000000-0000-7000-8000-%012d", threads)))
 		case "thread/read", "thread/resume":
-			answer(strings.ReplaceAll(strings.TrimSpace(recordedThread), "@THREAD@", asked.Params.ThreadID))
+			answer(strings.ReplaceAll(thread, "@THREAD@", asked.Params.ThreadID))
 		case "thread/list":
 			answer(`{"data":[],"nextCursor":null}`)
 		case "turn/start":

@@ -55,11 +55,7 @@ export class Client {
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
     this.store.onHole = (id) => void this.transcripts.fill(id);
-    this.store.onNews = (text) => {
-      this.said = text.slice(0, 300);
-      this.news.touch();
-      this.news.flush();
-    };
+    this.store.onNews = (text) => this.announce(text);
     this.link = new Link({
       open: (after, named) => this.socket(after, named),
       take: (frames) => this.store.take(frames),
@@ -152,6 +148,13 @@ export class Client {
   say(notice: string | null) {
     this.notice = notice;
     this.touch();
+  }
+
+  /** announce has screen readers read a text. */
+  announce(text: string) {
+    this.said = text.slice(0, 300);
+    this.news.touch();
+    this.news.flush();
   }
 
   /** open shows a session, around an entry: its transcript is read unless it is in memory, which the stream keeps true. */

@@ -18,7 +18,9 @@ func backgrounded(runtime, command string) string {
 	case "claude", "claude-acp":
 		return fmt.Sprintf(`MOCK_CALL[Bash|{"command":%q,"run_in_background":true,"description":"d"}]END`, command)
 	case "codex", "codex-acp":
-		return "MOCK_ESC[" + command + "]" // its commands outlive their turns
+		// Its commands outlive their turns; the model waits for them only as long as codex requires.
+		return fmt.Sprintf(`MOCK_CALL[exec_command|{"cmd":%q,"sandbox_permissions":"require_escalated","justification":"d",`+
+			`"yield_time_ms":250}]END`, command)
 	default:
 		// Gemini sends SIGHUP to the processes that its shell leaves behind; nohup may be too late to ignore it.
 		return "MOCK_CMD[trap '' HUP; " + command + " >/dev/null 2>&1 &]"

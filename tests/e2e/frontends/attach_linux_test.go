@@ -24,7 +24,7 @@ func attach(s *programtest.Site, env []string, args ...string) *tui {
 	return u
 }
 
-// FE-80, FE-81: harness attach runs codex's TUI with the token of a profile, which no command line has. A viewer only
+// FE-81, FE-83: harness attach runs codex's TUI with the token of a profile, which no command line has. A viewer only
 // reads, and a revoked token ends what it opened.
 func TestAttachRunsTheTUI(t *testing.T) {
 	t.Parallel()

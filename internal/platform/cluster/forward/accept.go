@@ -26,7 +26,7 @@ const (
 	whoHeader     = "Harness-Forwarded"
 	refusedHeader = "Harness-Refused"
 	// maxBody is the maximum accepted body size in bytes; clients have no higher limit.
-	maxBody = 1 << 20
+	maxBody = 16 << 20
 	// handshake bounds the handshake of a connection, on either side.
 	handshake = 3 * time.Second
 )
