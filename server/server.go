@@ -218,6 +218,11 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
 	}
+	if s.cfg.HasDoor(config.DoorAppServer) {
+		if s.people.socket, err = openAppSocket(ctx, s.dir.Path, s.log); err != nil {
+			return err
+		}
+	}
 	resources.WarnOfDescriptors(s.cfg.Limits, s.log)
 	return nil
 }

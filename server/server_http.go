@@ -71,7 +71,7 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.front != nil {
 		handler = s.front(handler)
 	}
-	s.people.gate.Open(handler)
+	s.people.gate.Open(besideAppSocket(all, handler))
 	return nil
 }
 

@@ -120,7 +120,9 @@ func TestAFrontEndOfCodexAtAnotherNode(t *testing.T) {
 	}
 	sent := func(answer string) string {
 		t.Helper()
-		var in struct{ Result struct{ Turn struct{ ID string } } }
+		var in struct {
+			Result struct{ Turn struct{ ID string } }
+		}
 		if err := json.Unmarshal([]byte(answer), &in); err != nil || in.Result.Turn.ID == "" {
 			t.Fatalf("a turn is answered %s, %v", answer, err)
 		}
