@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harness/api/door"
+	"harness/internal/operations"
 	"harness/stream"
 )
 
@@ -130,7 +131,13 @@ func (c *call) failed(ctx context.Context, err error) *door.Failure {
 	if errors.As(err, &own) {
 		return own
 	}
-	return c.attempt(c.method.name).FailureOf(ctx, err, door.CodeInvalidRequest)
+	failed := c.attempt(c.method.name).FailureOf(ctx, err, door.CodeInvalidRequest)
+	switch operations.Classify(err).Code {
+	case operations.CodeOwnerUnreachable, operations.CodeTurnLeftOpen, operations.CodeLimitReached:
+		// Nothing was done. The TUI takes an internal error for a doubt: it hides the text, and the draft is queued.
+		failed.Code = door.CodeInvalidRequest
+	}
+	return failed
 }
 
 // notify sends a notification that is about no stored event.
