@@ -110,6 +110,9 @@ func (a Attempt) FailureOf(ctx context.Context, err error, invalid int) *Failure
 		return &Failure{Code: CodeInternal, Message: "Internal error"}
 	}
 	failed := &Failure{Code: invalid, Message: f.Message, Data: map[string]any{"code": f.Code}}
+	if f.Code == operations.CodeOwnerAnswerLost {
+		failed.Code = CodeInternal // it may have been done
+	}
 	if f.Retry {
 		failed.Code = CodeInternal
 		failed.Data = map[string]any{"code": f.Code, "retry_after_ms": max(1000, f.RetryAfter.Milliseconds())}

@@ -186,6 +186,8 @@ type Create struct {
 	NativeTools string
 	// ProjectID is the project of the session, "" for none.
 	ProjectID string
+	// Child is the lineage of a session that another session starts, nil for others.
+	Child *Lineage
 }
 
 // ListQuery selects a page of sessions.
