@@ -38,42 +38,20 @@ func (p *peer) follow(s session.Session, held bool) *follow {
 	_ = json.Unmarshal(s.Capabilities, &can) // unknown ones: an approval is for once
 	f := &follow{peer: p, id: s.ID, cwd: s.Cwd, forSession: can.ApproveForSession, ends: map[string]int64{},
 		asked: map[string]*asked{}, mine: map[string]bool{}, repeated: map[string]bool{}}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.gone {
+	if !p.views.Open(s.ID, func(before *follow) *follow {
+		if before != nil {
+			before.End()
+		}
+		f.following = p.server.Follows.Attach(s.ID, held, f.give)
+		return f
+	}) {
 		return nil
 	}
-	if before := p.follows[s.ID]; before != nil {
-		before.end()
-	}
-	f.following = p.server.follows.Attach(s.ID, held, f.give)
-	p.follows[s.ID] = f
-	p.listen()
 	return f
 }
 
-// following returns how the socket follows a session, or nil.
-func (p *peer) following(session string) *follow {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.follows[session]
-}
-
-// unfollow ends what the socket gets of a session.
-func (p *peer) unfollow(session string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.follows[session]
-	if f == nil {
-		return false
-	}
-	delete(p.follows, session)
-	f.end()
-	p.listen()
-	return true
-}
-
-func (f *follow) end() {
+// End implements door.View.
+func (f *follow) End() {
 	f.mu.Lock()
 	if f.timer != nil {
 		f.timer.Stop()
@@ -89,10 +67,10 @@ func (f *follow) give(e event) {
 	switch {
 	case e.ended:
 		f.peer.notify("thread/deleted", object{"threadId": f.id})
-		f.peer.server.desk.Background(func() { f.peer.unfollow(f.id) })
+		f.peer.server.Desk.Background(func() { f.peer.views.Drop(f.id) })
 	case e.moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
-			f.peer.server.desk.Background(func() { f.peer.recheck(f.id) })
+			f.peer.server.Desk.Background(func() { f.peer.recheck(f.id) })
 		}
 	case e.asked != nil:
 		f.ask(e.asked)
