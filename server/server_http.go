@@ -59,7 +59,7 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Runtime = s.runtimes.codex
 	}
 	if s.control != nil {
-		options.Control = s.control
+		options.Control, options.ControlAgents = s.control, s.cfg.ControlAgents != "off"
 	}
 	if s.notifications.push != nil {
 		options.Push = s.notifications.push
