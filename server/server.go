@@ -26,6 +26,7 @@ import (
 	"harness/api/appserver"
 	"harness/api/conns"
 	"harness/api/idempotency"
+	"harness/api/mcp"
 	"harness/api/rpc"
 	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
@@ -110,6 +111,7 @@ type Server struct {
 	rpc      *rpc.Server
 	app      *appserver.Server // nil without HARNESS_DOORS=app-server
 	acp      *acp.Server       // nil without HARNESS_DOORS=acp
+	control  *mcp.Server       // nil without HARNESS_DOORS=mcp
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer

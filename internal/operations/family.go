@@ -20,9 +20,14 @@ type LineageStore interface {
 	Child(ctx context.Context, parentID, key, request string) (child session.Lineage, made bool, err error)
 	// Descendants lists the sessions below a session, nearest first.
 	Descendants(ctx context.Context, sessionID string) ([]session.Lineage, error)
+	// Address completes the envelope of a new message to a session. If an earlier request had its key, it returns the
+	// id of that message. session.ErrKeyReused, *session.TreeLimitError.
+	Address(ctx context.Context, to string, mail *session.Envelope) (sent string, err error)
+	// Receipts lists the selected messages between sessions, newest first.
+	Receipts(ctx context.Context, of session.ReceiptQuery) ([]session.Receipt, error)
 }
 
-// Family lets a session start others, which it then owns. The caller is the session itself: protocols
+// Family lets a session start others, which it then owns, and send messages to them. The caller is the session itself: protocols
 // identify it by its bearer.
 type Family struct {
 	access   *Access
@@ -39,8 +44,10 @@ const StartChild Operation = "start a child"
 // ChildStart is a session's request for a new session. Omitted runtime, levels and directory are the parent's.
 type ChildStart struct {
 	// Key identifies the request: for 24 h, the same request with it returns the same session.
-	Key                                              string
-	Runtime, Cwd, Title                              string
+	Key                 string
+	Runtime, Cwd, Title string
+	// Message is the parent's first message to the new session (SendMail), "" for none.
+	Message                                          string
 	Model                                            *string
 	FilesystemSandbox, NetworkAccess, ApprovalPolicy *string
 }
@@ -57,6 +64,7 @@ func (s *Family) StartChild(ctx context.Context, parentID string, in ChildStart)
 	var p problems
 	p.text("key", in.Key, MaxSettingKey)
 	p.most("title", in.Title, MaxTitle)
+	p.most("message", in.Message, MaxMail)
 	if err := p.err(); err != nil {
 		return none, err
 	}
@@ -81,7 +89,10 @@ func (s *Family) StartChild(ctx context.Context, parentID string, in ChildStart)
 		started, err = s.opener.Create(ctx, create)
 	}
 	if err == nil && in.Title != "" && started.Title == session.NewChatTitle {
-		return s.sessions.Rename(ctx, started.ID, in.Title)
+		started, err = s.sessions.Rename(ctx, started.ID, in.Title)
+	}
+	if err == nil && in.Message != "" {
+		_, err = s.SendMail(ctx, parentID, Mail{Key: "start " + started.ID, To: started.ID, Text: in.Message})
 	}
 	return started, err
 }
