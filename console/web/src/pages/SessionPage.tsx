@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import { Link as To, useSearch } from "wouter";
-import { clock } from "../core/time";
+import { clock, timeOf } from "../core/time";
 import { startOf } from "../core/turns";
 import { settledFor } from "../core/store";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
+import { AgentTrouble } from "../ui/AgentTrouble";
 import { Composer } from "../ui/Composer";
 import { SessionMenu } from "./SessionMenu";
 import { useClient, useList, useNow, useSignal } from "../ui/hooks";
@@ -25,7 +26,9 @@ function Header({ open, session, stop, escaped }: { open: Open; session: Session
   const turn = session?.activeTurnId ?? "";
   if (seen.current.turn !== turn) seen.current = { turn, at: Date.now() };
   const started = startOf(open.transcript, turn) ?? seen.current.at;
-  const now = useNow(1000, turn !== "");
+  useSignal(client.signal);
+  const { lostAt } = client;
+  const now = useNow(1000, turn !== "" && lostAt === null);
   const share = open.usage?.window ? Math.round((100 * open.usage.used) / open.usage.window) : null;
   return (
     <header className="head">
@@ -33,7 +36,8 @@ function Header({ open, session, stop, escaped }: { open: Open; session: Session
       <h1 tabIndex={-1}>{session?.title ?? open.sessionId}</h1>
       {session && (
         <span className={`pill ${session.state}`} data-state={session.state}>
-          {text.states[session.state] ?? session.state}{turn !== "" && ` ${clock(now - started)}`}
+          {turn !== "" && lostAt !== null ? text.link.runningAt(text.states[session.state] ?? session.state, timeOf(lostAt)) : text.states[session.state] ?? session.state}
+          {turn !== "" && lostAt === null && ` ${clock(now - started)}`}
         </span>
       )}
       {share !== null && <span className="pill">{share} %</span>}
@@ -109,6 +113,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
         <Header open={open} session={session} stop={stop} escaped={escaped} />
         <Body open={open} session={session} />
         <Waiting sessionId={sessionId} leave={toField} />
+        {session && <AgentTrouble only={session.runtime} failed={session.lastError?.turnId} />}
         <Composer key={sessionId} open={open} session={session} />
       </div>
       <Panel open={open} session={session} />

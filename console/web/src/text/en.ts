@@ -4,7 +4,8 @@ export const text = {
   nav: { sessions: "Sessions", inbox: "Inbox", settings: "Settings", jobs: "Jobs", extensions: "Extensions", runtimes: "Runtimes", events: "Events", usage: "Usage", skip: "Skip to the page" },
   link: {
     live: "live", connecting: "connecting…", offline: "offline", login: "logged out", version: "new version",
-    stale: "Not connected: what you see may be old. It reconnects automatically.",
+    reconnecting: "Reconnecting to the server.", noNetwork: "No network.", stale: (time: string) => `You’re seeing what it last sent at ${time}; drafts are safe.`,
+    next: (seconds: number) => `Next try in ${seconds} s`, trying: "Trying…", again: "Try now", decide: "Reconnect to decide.", runningAt: (state: string, time: string) => `${state} at ${time}`,
   },
   upgrade: { message: "The server was upgraded.", reload: "Reload", note: "Drafts are kept." },
   states: { idle: "idle", running: "running", waiting: "needs you", error: "failed", unresponsive: "not answering" } as Record<string, string>,
@@ -26,6 +27,11 @@ export const text = {
     anyEffort: (name?: string | null) => (name ? `default effort (${name})` : "default effort"), ofEffort: (name: string) => `effort ${name}`, ofNetwork: (name: string) => `network ${name}`,
     attach: "+ Image", images: "Attached images", detach: (name: string) => `Take away ${name}`,
     noRoom: (name: string) => `${name} cannot be made small enough: a picture is at most 5 MB.`, uploading: (name: string) => `Uploading ${name}`, noImage: (name: string) => `${name} cannot be read as an image.`,
+  },
+  trouble: {
+    failed: "This turn failed", retry: "Retry", again: "Send again", signIn: "Sign in", agents: "Agents", setUp: "Before you start",
+    retrying: (attempt: number, of?: number) => `Can’t reach the model · try ${attempt}${of ? ` of ${of}` : ""}`,
+    signedOut: (agent: string) => `${agent} isn’t signed in.`, unavailable: (agent: string) => `${agent} isn’t available.`, row: (why: string) => `Failed: ${why}`,
   },
   background: { title: (n: number) => `${n} running in the background`, since: (age: string) => `in the background for ${age}`, end: "End" },
   queue: {

@@ -6,7 +6,7 @@ import type { Request, Settled } from "../core/types";
 import { text } from "../text/en";
 import { answer, choices, decide, respond } from "./decide";
 import { DiffView } from "./DiffView";
-import { useClient, useNow } from "./hooks";
+import { useClient, useNow, useSignal } from "./hooks";
 import { Questions } from "./Questions";
 import { useRequestKeys } from "./useRequestKeys";
 
@@ -58,12 +58,15 @@ export type CardProps = {
 /** RequestCard is a request with the buttons that answer it. */
 export function RequestCard({ request, name, selected, onSelect, chosen = false, onChoose, onMove, onLeave }: CardProps) {
   const client = useClient();
-  const now = useNow(1000);
+  useSignal(client.signal);
+  const { lostAt } = client;
+  const now = useNow(1000, lostAt === null);
   const appeared = useRef(Date.now());
   const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLInputElement>(null);
   const [reason, setReason] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [working, setWorking] = useState(false);
+  const busy = working || lostAt !== null; // a decision that is lost is none
   const [failure, setFailure] = useState<string | null>(null);
   const [asks, ask] = useState(false);
   useEffect(() => {
@@ -79,14 +82,14 @@ export function RequestCard({ request, name, selected, onSelect, chosen = false,
   }, []);
   const run = async (work: () => Promise<void>) => {
     if (card.current?.contains(document.activeElement)) card.current.focus({ preventScroll: true }); // a disabled button loses it
-    setBusy(true);
+    setWorking(true);
     setFailure(null);
     try {
       await work();
     } catch (err) {
       setFailure(err instanceof Error ? err.message : String(err));
     } finally {
-      setBusy(false);
+      setWorking(false);
     }
   };
   const click = (work: () => Promise<void>) => (e: React.MouseEvent) => {
@@ -94,7 +97,7 @@ export function RequestCard({ request, name, selected, onSelect, chosen = false,
     void run(work);
   };
   const may = client.may("work");
-  const offers: Aim[] = request.kind === "approval" && may ? [...choices(request), "reason"] : [];
+  const offers: Aim[] = request.kind === "approval" && may && !busy ? [...choices(request), "reason"] : [];
   const keys = useRequestKeys(offers, labels, {
     decide: (aim) => (aim === "reason" ? ask(true) : void run(() => decide(client, request, aim))),
     leave: () => onLeave(card.current!, false),
@@ -145,6 +148,7 @@ export function RequestCard({ request, name, selected, onSelect, chosen = false,
           <button type="button" disabled={busy} onClick={click(() => respond(client, request, false, reason || text.request.declined))}>{text.request.refuse}</button>
         </form>
       )}
+      {lostAt !== null && may && <p className="dim plain">{text.link.decide}</p>}
       {failure && <p className="failure" role="alert">{failure}</p>}
     </section>
   );
