@@ -26,6 +26,7 @@ import (
 	"harness/api/appserver"
 	"harness/api/conns"
 	"harness/api/idempotency"
+	"harness/api/mcp"
 	"harness/api/rpc"
 	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
@@ -110,6 +111,7 @@ type Server struct {
 	rpc      *rpc.Server
 	app      *appserver.Server // nil without HARNESS_DOORS=app-server
 	acp      *acp.Server       // nil without HARNESS_DOORS=acp
+	control  *mcp.Server       // nil without HARNESS_DOORS=mcp
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
@@ -217,6 +219,11 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	s.people.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w (%s)", address, err, listenRemedy(err))
+	}
+	if s.cfg.HasDoor(config.DoorAppServer) {
+		if s.people.socket, err = openAppSocket(ctx, s.dir.Path, s.log); err != nil {
+			return err
+		}
 	}
 	resources.WarnOfDescriptors(s.cfg.Limits, s.log)
 	return nil
@@ -394,7 +401,8 @@ func (s *Server) operations() operations.Options {
 	of := manager.PartsOf(s.sessions)
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
-			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader},
+			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader,
+			Lineage: s.sessions.Lineage},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},

@@ -36,6 +36,9 @@ func TestAClientStarts(t *testing.T) {
 			t.Errorf("%s got %s", method, got)
 		}
 	}
+	if got := c.call("config/read", `{"cwd":"/srv/web"}`); !strings.Contains(string(got), `"/srv/web":{"trust_level":"trusted"}`) {
+		t.Errorf("the client asks its user for trust in a folder: %s", got)
+	}
 	opened := c.call("thread/start", `{"cwd":null,"sandbox":"danger-full-access","dynamicTools":[{"type":"namespace"}]}`)
 	for _, want := range []string{`"modelProvider":"` + scripted.Name, `"sandbox":{"type":"dangerFullAccess"}`, `"status":{"type":"idle"}`,
 		`"historyMode":"paginated"`} {

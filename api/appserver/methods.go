@@ -39,7 +39,7 @@ func table() []method {
 		{name: methodInitialize, role: door.RoleViewer, handle: initialize},
 		{name: "account/read", role: door.RoleViewer, handle: always(object{"account": nil, "requiresOpenaiAuth": false})},
 		{name: "model/list", role: door.RoleViewer, handle: listModels},
-		{name: "config/read", role: door.RoleViewer, handle: always(object{"config": object{}, "origins": object{}})},
+		{name: "config/read", role: door.RoleViewer, handle: readConfig},
 		{name: "configRequirements/read", role: door.RoleViewer, handle: always(object{"requirements": nil})},
 		{name: "thread/start", role: door.RoleOperator, handle: startThread},
 		{name: "thread/read", role: door.RoleViewer, handle: readThread},

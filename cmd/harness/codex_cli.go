@@ -65,16 +65,33 @@ func becomeCodex(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(server.CodexBin(cfg))
+	path, env, err := codexOf(cfg)
 	if err != nil {
-		return fmt.Errorf("codex is missing: %w; set CODEX_BIN to its executable, or: npm install -g @openai/codex", err)
+		return err
 	}
-	env := slices.DeleteFunc(os.Environ(), isServerSecret)
 	if cfg.CodexHome != "" {
 		env = append(env, "CODEX_HOME="+cfg.CodexHome)
 	}
 	return fmt.Errorf("start %s: %w", path,
 		syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
+}
+
+// frontEndCodex implements remote.Codex. A front end has the user's own home.
+func frontEndCodex() (path string, env []string, err error) {
+	cfg, err := datadir.LoadConfig(nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return codexOf(cfg)
+}
+
+// codexOf returns the codex of a configuration, and an environment without the server's secrets.
+func codexOf(cfg *config.Config) (path string, env []string, err error) {
+	path, err = exec.LookPath(server.CodexBin(cfg))
+	if err != nil {
+		return "", nil, fmt.Errorf("codex is missing: %w; set CODEX_BIN to its executable, or: npm install -g @openai/codex", err)
+	}
+	return path, slices.DeleteFunc(os.Environ(), isServerSecret), nil
 }
 
 // isServerSecret reports whether codex must not get a variable: all secrets here, except codex's own key.

@@ -11,7 +11,7 @@ import (
 
 // addRemote adds the commands that work on a server to the commands that examine this machine.
 func addRemote(root *cobra.Command) {
-	root.AddCommand(remote.Commands(localServer)...)
+	root.AddCommand(remote.Commands(localServer, frontEndCodex)...)
 	for name, commands := range remote.Subcommands(localServer) {
 		for _, group := range root.Commands() {
 			if group.Name() == name {

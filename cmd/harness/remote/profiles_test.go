@@ -31,7 +31,7 @@ func command(t *testing.T, stdin string, args ...string) (string, error) {
 	root := &cobra.Command{Use: "harness", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands(func(string) (string, string, error) {
 		return "", "", errors.New("nothing is configured here")
-	})...)
+	}, nil)...)
 	var out bytes.Buffer
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(stdin))

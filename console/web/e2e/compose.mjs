@@ -1,6 +1,6 @@
 // What a message goes out with, and what a message is good for afterwards.
 import assert from "node:assert/strict";
-import { api, base, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
+import { aims, api, base, enter, eventually, finished, live, loseFirstAnswer, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const session = async (id) => (await api("GET", `/api/sessions/${id}?limit=1`)).session;
 const idle = (id) => eventually("the turn is over", async () => (await session(id)).state === "idle" && (await transcript(id)).some((e) => e.role === "assistant"));
@@ -281,8 +281,8 @@ export const cases = (test) => {
     await field.fill("MOCK_CMD[echo from claude]");
     await field.press("Enter");
     await page.locator(".request", { hasText: "echo from claude" }).waitFor();
-    await page.locator(".transcript .scroll").focus();
-    await page.keyboard.press("y");
+    await aims(page, page.locator(".request"), "y");
+    await page.keyboard.press("Enter");
     await finished(page, 2);
     await pill(page, "idle");
     assert.ok((await transcript(id)).some((e) => e.type === "commandExecution" && JSON.parse(e.details).exitCode === 0), "the command ran");

@@ -110,3 +110,15 @@ export const live = (page) => page.locator('[data-link="live"]').waitFor({ state
 export const finished = (page, n = 1) => page.locator('.entry.assistant[data-status="complete"]').nth(n - 1).waitFor();
 export const said = (page) => page.locator(".entry.assistant .md").allInnerTexts();
 export const pill = (page, state) => page.locator(`.head .pill[data-state="${state}"]`).waitFor();
+
+/** aims has a letter aim at a button of a request. One that comes too soon counts as typing, which ends when the focus leaves. */
+export async function aims(page, card, letter) {
+  await eventually(`${letter} aims`, async () => {
+    if (!(await card.evaluate((el) => el.contains(document.activeElement)))) await card.focus();
+    await page.waitForTimeout(500);
+    await page.keyboard.press(letter);
+    if ((await card.locator("[data-aim]").count()) > 0) return true;
+    await page.evaluate(() => document.activeElement.blur());
+    return false;
+  });
+}

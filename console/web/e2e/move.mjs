@@ -1,6 +1,6 @@
 // Navigation: the palette, keys, long lists, and alerts for a user in another window.
 import assert from "node:assert/strict";
-import { api, base, eventually, live, newSession, open, quiet, send } from "./kit.mjs";
+import { aims, api, base, eventually, live, newSession, open, quiet, send } from "./kit.mjs";
 
 const waits = (id) => eventually("it waits for a person", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
 
@@ -16,7 +16,7 @@ export const cases = (test) => {
     await page.waitForURL(`**/s/${id}`);
     await page.locator(".transcript .scroll").focus();
     await page.keyboard.press("?");
-    await page.getByRole("dialog").getByText("find a page, a session").waitFor();
+    await page.getByRole("dialog").getByText("Show this list").waitFor();
     await page.keyboard.press("Escape");
     for (const [keys, path] of [["gi", "inbox"], ["gj", "jobs"], ["gx", "extensions"], ["gr", "runtimes"], ["gs", ""]]) {
       for (const key of keys) await page.keyboard.press(key);
@@ -65,9 +65,7 @@ export const cases = (test) => {
     }
     const { page, close } = await open(browser, "/inbox");
     await page.locator(".request").nth(2).waitFor();
-    await page.keyboard.press("x");
-    await page.keyboard.press("j");
-    await page.keyboard.press("j");
+    for (const key of "jxjj") await page.keyboard.press(key);
     await page.locator(".request[data-selected]", { hasText: "echo plums" }).waitFor();
     await page.keyboard.press("x");
     await page.getByRole("button", { name: "Approve 2 selected" }).click();
@@ -75,7 +73,8 @@ export const cases = (test) => {
     await page.getByRole("dialog").getByRole("button", { name: "Approve", exact: true }).click();
     await eventually("only the other one waits", async () => (await page.locator(".request").count()) === 1);
     await page.locator(".request", { hasText: "echo pears" }).waitFor();
-    await page.keyboard.press("n");
+    await aims(page, page.locator(".request"), "n");
+    await page.keyboard.press("Enter");
     await eventually("nothing waits", async () => (await api("GET", "/api/requests")).data.length === 0);
     await close();
   });

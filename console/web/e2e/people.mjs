@@ -1,7 +1,7 @@
 // What waits for a person, who may do what, and what the page never allows.
 import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
-import { api, base, closed, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
+import { aims, api, base, closed, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
 import { fill } from "./talk.mjs";
 
 const requests = async (id) => (await api("GET", "/api/requests")).data.filter((r) => r.threadId === id);
@@ -42,18 +42,19 @@ export const cases = (test) => {
     const { page, close } = await open(browser, "/inbox");
     await page.locator(".request").nth(3).waitFor();
     assert.deepEqual(await page.locator(".request .needs").allInnerTexts(), ["Inbox one", "Inbox two", "Inbox three", "Inbox four"]);
+    const card = (name) => page.locator(".request", { hasText: `echo ${name}` });
+    const focused = (name) => eventually(`${name} has the focus`, () => card(name).evaluate((el) => el === document.activeElement));
     await page.keyboard.press("j");
-    await page.locator('.request[data-selected]', { hasText: "echo two" }).waitFor();
+    await focused("one");
+    await page.keyboard.press("j");
+    await focused("two");
     await page.keyboard.press("k");
-    await page.locator('.request[data-selected]', { hasText: "echo one" }).waitFor();
-    await page.keyboard.press("y");
-    await page.locator('.request[data-selected]', { hasText: "echo two" }).waitFor();
-    await page.keyboard.press("s"); // right behind the first
-    await page.locator('.request[data-selected]', { hasText: "echo three" }).waitFor();
-    await page.keyboard.press("n");
-    await page.locator('.request[data-selected]', { hasText: "echo four" }).waitFor();
-    await page.keyboard.press("r");
-    await page.getByLabel("Reason").fill("not on a Friday");
+    for (const [name, letter] of [["one", "y"], ["two", "s"], ["three", "n"], ["four", "r"]]) {
+      await focused(name); // the one behind the one that was decided
+      await aims(page, card(name), letter);
+      await page.keyboard.press("Enter");
+    }
+    await page.getByLabel("What should it do instead?").fill("not on a Friday");
     await page.keyboard.press("Enter");
     await eventually("nothing waits", async () => (await page.locator(".request").count()) === 0);
     await eventually("all is decided as it was typed", async () => (await Promise.all(ids.map(decision))).join(" ") === "accept accept decline decline");
@@ -66,7 +67,8 @@ export const cases = (test) => {
     await waits(id);
     const { page, close } = await open(browser, "/inbox");
     await page.locator(".panel .diff").getByText("greeting.txt").waitFor();
-    await page.keyboard.press("y");
+    await aims(page, page.locator(".request"), "y");
+    await page.keyboard.press("Enter");
     await eventually("it is decided", async () => (await decision(id)) === "accept");
     await page.goto(`${base}/s/${id}`);
     await finished(page);

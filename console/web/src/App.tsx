@@ -11,6 +11,7 @@ import { SessionPage } from "./pages/SessionPage";
 import { Settings } from "./pages/Settings";
 import { Usage } from "./pages/Usage";
 import { text } from "./text/en";
+import { AgentTrouble } from "./ui/AgentTrouble";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
@@ -19,7 +20,7 @@ function Sessions({ id }: { id: string | null }) {
   return (
     <div className="sessions" data-picked={id !== null || undefined}>
       <SessionList current={id} />
-      {id === null ? <div className="pick pad"><h1 className="unseen">{text.nav.sessions}</h1><p className="dim">{text.session.pick}</p></div> : <SessionPage key={id} sessionId={id} />}
+      {id === null ? <div className="pick pad"><h1 className="unseen">{text.nav.sessions}</h1><p className="dim">{text.session.pick}</p><AgentTrouble /></div> : <SessionPage key={id} sessionId={id} />}
     </div>
   );
 }

@@ -37,6 +37,11 @@ export class Client {
   readonly news = new Signal();
   said = "";
   state: LinkState = "connecting";
+  /** Since when the connection is lost; null while it holds, and before it did for the first time. */
+  lostAt: number | null = null;
+  /** When it is tried next, null while it is tried. */
+  nextTry: number | null = null;
+  private wasLive = false;
   me: Me | null = null;
   private readonly people = new Map<string, string>();
   /** A message of one line: a gap that was reloaded, a failure. */
@@ -55,11 +60,7 @@ export class Client {
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
     this.store.onHole = (id) => void this.transcripts.fill(id);
-    this.store.onNews = (text) => {
-      this.said = text.slice(0, 300);
-      this.news.touch();
-      this.news.flush();
-    };
+    this.store.onNews = (text) => this.announce(text);
     this.link = new Link({
       open: (after, named) => this.socket(after, named),
       take: (frames) => this.store.take(frames),
@@ -70,6 +71,13 @@ export class Client {
       changed: (state) => {
         this.state = state;
         if (state === "live") void this.checkVersion();
+        this.wasLive ||= state === "live";
+        if (state === "live" || state === "login") this.lostAt = null;
+        else if (this.wasLive) this.lostAt ??= Date.now();
+        this.touch();
+      },
+      tries: (at) => {
+        this.nextTry = at;
         this.touch();
       },
       admitted: () => this.admitted(),
@@ -152,6 +160,23 @@ export class Client {
   say(notice: string | null) {
     this.notice = notice;
     this.touch();
+  }
+
+  /** tryNow connects at once. */
+  tryNow() {
+    this.link.retry();
+  }
+
+  /** retry sends the message of a turn again that ended before the agent did anything. */
+  async retry(sessionId: string, turnId: string): Promise<void> {
+    await this.api.post(`${pathOf(sessionId)}/turns/${encodeURIComponent(turnId)}/retry`);
+  }
+
+  /** announce has screen readers read a text. */
+  announce(text: string) {
+    this.said = text.slice(0, 300);
+    this.news.touch();
+    this.news.flush();
   }
 
   /** open shows a session, around an entry: its transcript is read unless it is in memory, which the stream keeps true. */

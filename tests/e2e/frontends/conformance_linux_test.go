@@ -145,8 +145,8 @@ func (c *cases) asks(command, permit, left string) {
 	c.require(err == nil && strings.TrimSpace(string(content)) == left, "the file is %q, %v", content, err)
 }
 
-// FE-84: acpx's conformance profile acp-core-v1 has 20 cases. 16 hold. The other 4 want the client's files used, and do
-// here what docs/front-ends.md says. The steps are our rendering by the ids and the specification, not acpx's runner.
+// FE-93: acpx's conformance profile acp-core-v1 has 20 cases. 16 hold. The other 4 want the client's files used, and do
+// here what docs/front-ends.md names. The steps are our rendering by the ids and the specification, not acpx's runner.
 func TestTheConformanceProfileOfACPX(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)

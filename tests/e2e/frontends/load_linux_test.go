@@ -27,7 +27,7 @@ func withFour(t *testing.T) *programtest.Site {
 	return s
 }
 
-// FE-81, FE-83: the SDK loads a session of each runtime over stdio and a websocket: the replay has what REST reads,
+// FE-90, FE-92: the SDK loads a session of each runtime over stdio and a websocket: the replay has what REST reads,
 // each once and in order. Every kind of update that codex-acp and claude-agent-acp were recorded with comes here, too.
 func TestTheSDKLoadsSessionsOfEveryRuntime(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func requireRecordedKinds(t *testing.T, all []came) {
 	}
 }
 
-// FE-82: pictures and embedded files of an editor reach the model, a replay has the picture, and a session names the MCP
+// FE-91: pictures and embedded files of an editor reach the model, a replay has the picture, and a session names the MCP
 // servers that its agent is not given.
 func TestWhatAnEditorEmbedsReachesTheModel(t *testing.T) {
 	t.Parallel()

@@ -26,13 +26,19 @@ type tui struct {
 // openTUI starts codex's TUI on a server. flags are its own.
 func openTUI(s *programtest.Site, version codextest.Version, url string, flags ...string) *tui {
 	s.T.Helper()
-	outside.Needs(s.T, "tmux")
-	home := codextest.Home(s.T, s.Model.URL(), codextest.For(version),
-		codextest.Config(fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"", s.Workspace)))
+	home := tuiHome(s, version)
 	u := &tui{t: s.T, socket: filepath.Join(home, "tmux"), home: home}
 	u.start(s.Workspace, append([]string{codextest.Binary(s.T, version), "--remote", url}, flags...)...)
 	s.T.Cleanup(u.end)
 	return u
+}
+
+// tuiHome makes a home in which the TUI trusts the workspace.
+func tuiHome(s *programtest.Site, version codextest.Version) string {
+	s.T.Helper()
+	outside.Needs(s.T, "tmux")
+	return codextest.Home(s.T, s.Model.URL(), codextest.For(version),
+		codextest.Config(fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"", s.Workspace)))
 }
 
 func (u *tui) start(folder string, command ...string) {
@@ -67,8 +73,8 @@ func (u *tui) await(text string) string {
 	screen := ""
 	if !polling.Until(programtest.Patience, func() bool {
 		screen = u.screen()
-		return strings.Contains(screen, text)
-	}) {
+		return strings.Contains(screen, text) || strings.Contains(screen, "Pane is dead")
+	}) || !strings.Contains(screen, text) {
 		u.t.Fatalf("the TUI never showed %q:\n%s", text, screen)
 	}
 	return screen
@@ -90,24 +96,41 @@ func (u *tui) press(keys ...string) {
 	}
 }
 
-// say types a message and sends it.
-func (u *tui) say(text string) {
+// answer answers a prompt with a key. A prompt that just came takes no key.
+func (u *tui) answer(prompt, key string) {
+	u.t.Helper()
+	u.await(prompt)
+	for range 10 {
+		u.press(key)
+		if polling.Until(5*time.Second, func() bool { return !strings.Contains(u.screen(), prompt) }) {
+			return
+		}
+	}
+	u.t.Fatalf("the TUI still shows %q:\n%s", prompt, u.screen())
+}
+
+// enter types a text and presses Enter until a condition holds: an Enter right behind a text is a part of a paste.
+func (u *tui) enter(text string, done func(screen string) bool) {
 	u.t.Helper()
 	if out, err := u.tmux("send-keys", "-l", text); err != nil {
 		u.t.Fatalf("type: %v\n%s", err, out)
 	}
 	u.await(text[:min(len(text), 20)])
-	sent := func() bool {
-		screen := u.screen()
-		return strings.Contains(screen, "Ask Codex") || strings.Contains(screen, "Would you like to run")
-	}
-	for range 10 { // an Enter right behind a text is taken as part of a pasted text
+	for range 60 { // a busy machine starts slowly
 		u.press("Enter")
-		if polling.Until(2*time.Second, sent) {
+		if polling.Until(2*time.Second, func() bool { return done(u.screen()) }) {
 			return
 		}
 	}
-	u.t.Fatalf("the TUI did not send the message:\n%s", u.screen())
+	u.t.Fatalf("the TUI did not send %q:\n%s", text, u.screen())
+}
+
+// say types a message and sends it.
+func (u *tui) say(text string) {
+	u.t.Helper()
+	u.enter(text, func(screen string) bool {
+		return strings.Contains(screen, "Ask Codex") || strings.Contains(screen, "Would you like to run")
+	})
 }
 
 // freePort returns a port for a server that keeps it over a restart.
@@ -159,8 +182,7 @@ func TestTheTUIWorksOnEveryRuntime(t *testing.T) {
 				u.await("Reconnecting")
 				server = s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
 				u.gone("Reconnecting")
-				u.await("Would you like to run")
-				u.press("y")
+				u.answer("Would you like to run", "y")
 				server.Eventually("the command ran", func() bool { _, err := os.Stat(ran); return err == nil })
 				session := theSession(server)
 				server.Eventually("the turn ended", func() bool {

@@ -29,7 +29,7 @@ type door struct {
 // openDoor connects a client to a server.
 func openDoor(t *testing.T, server *programtest.Server, path string) *door {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(server.URL, "http")+path, nil) //nolint:bodyclose // it has none
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(server.URL, "http")+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,9 @@ func TestAFrontEndOfCodexAtAnotherNode(t *testing.T) {
 	}
 	sent := func(answer string) string {
 		t.Helper()
-		var in struct{ Result struct{ Turn struct{ ID string } } }
+		var in struct {
+			Result struct{ Turn struct{ ID string } }
+		}
 		if err := json.Unmarshal([]byte(answer), &in); err != nil || in.Result.Turn.ID == "" {
 			t.Fatalf("a turn is answered %s, %v", answer, err)
 		}
@@ -170,7 +172,7 @@ func TestAFrontEndOfCodexAtAnotherNode(t *testing.T) {
 
 	n.a.Kill()
 	refused := d.until(say("turn/start", "MOCK_REPLY[away]", ""))
-	if !strings.Contains(refused, `"code":-32603`) || !strings.Contains(refused, `"retry_after_ms"`) || !strings.Contains(refused, nodeID(n.siteA)) {
+	if !strings.Contains(refused, `"code":-32600`) || !strings.Contains(refused, `"retry_after_ms"`) || !strings.Contains(refused, nodeID(n.siteA)) {
 		t.Errorf("with the owner killed, a turn is answered %s", refused)
 	}
 	n.a = n.siteA.Start()
@@ -274,5 +276,43 @@ func TestARunOfAGUIAtAnotherNode(t *testing.T) {
 	n.a.WaitRuntime()
 	if answer, body := run("three", "MOCK_REPLY[back]"); answer.StatusCode != http.StatusOK || !strings.Contains(body, "back") {
 		t.Errorf("with the owner back, a run is answered %s %s", answer.Status, body)
+	}
+}
+
+// FE-66: a front end's next turn makes its node take over a session whose node is lost, and is refused until then. A
+// node without agents asks one that has them: for new sessions, turns and models.
+func TestAFrontEndOutlivesTheNodeOfItsSession(t *testing.T) {
+	t.Parallel()
+	n := newNodes(t, movable())
+	front := programtest.New(t, movable(), programtest.WithDatabaseOf(n.siteA), programtest.WithEnv("HARNESS_ROLES=api")).Start()
+	session := n.a.CreateSession(programtest.Object{"cwd": t.TempDir()})
+	events := n.b.Follow("threadId=" + session)
+	turn := n.a.Send(session, "MOCK_REPLY[before]")
+	events.WaitTurn(turn)
+	n.kept(t, session, turn)
+
+	d, f := openDoor(t, n.b, "/"), openDoor(t, front, "/")
+	for _, one := range []*door{d, f} {
+		one.call("initialize", `{"clientInfo":{"name":"codex-tui","version":"0.171.0"},"capabilities":{}}`)
+		one.call("thread/resume", `{"threadId":"`+session+`"}`)
+	}
+	if models := f.call("model/list", `{}`); !strings.Contains(models, `"mock-model"`) {
+		t.Errorf("a node without agents lists the models %s", models)
+	}
+	n.loseA(t)
+	say := func(d *door, text string) (answer string) {
+		return d.until(d.ask("turn/start", `{"threadId":"`+session+`","clientUserMessageId":"`+text+`","input":[{"type":"text","text":"`+text+`"}]}`))
+	}
+	if refused := say(d, "MOCK_REPLY[after]"); !strings.Contains(refused, `"retry_after_ms"`) {
+		t.Errorf("with the node lost, a turn is answered %s", refused)
+	}
+	n.b.Eventually("the session is taken over", func() bool { return strings.Contains(say(d, "MOCK_REPLY[after]"), `"inProgress"`) })
+	f.until("turn/completed", `"completed"`)
+	if answer := say(f, "MOCK_REPLY[last]"); !strings.Contains(answer, `"inProgress"`) {
+		t.Errorf("at a node without agents a turn is answered %s", answer)
+	}
+	f.until("turn/completed", `"completed"`)
+	if made := f.call("thread/start", `{"model":"codex","sandbox":"danger-full-access"}`); !strings.Contains(made, `"modelProvider":"codex"`) {
+		t.Errorf("at a node without agents a new session is %s", made)
 	}
 }

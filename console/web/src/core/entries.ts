@@ -5,6 +5,11 @@ import type { Entry } from "./types";
 
 export const isMessage = (entry: Entry) => entry.role === "user" || entry.role === "assistant";
 
+const agents: Record<string, string> = { codex: "Codex", claude: "Claude Code", gemini: "Gemini CLI", opencode: "OpenCode" };
+
+/** agentName is what people call the agent of a runtime. */
+export const agentName = (runtime: string) => agents[runtime.replace(/-acp$/, "")] ?? runtime;
+
 /** command is the command line without the shell around it. */
 export function command(entry: Entry): string {
   const line = String(entry.item?.command ?? entry.texts.text ?? "");

@@ -27,6 +27,8 @@ export type LinkOptions = {
   /** The stream has a hole here, or is another one: what is shown is to be read again. */
   reread: (verdict: "gap" | "ahead") => void;
   changed: (state: State) => void;
+  /** Called with the time of the next attempt to connect, null while one is under way. */
+  tries?: (at: number | null) => void;
   /** Asked when a connection was refused or withdrawn: false when only a login helps. */
   admitted: () => Promise<boolean>;
   /** Calls back when the page may work: once a frame, or four times a second in the background. */
@@ -143,6 +145,7 @@ export class Link {
   };
 
   private connect() {
+    this.options.tries?.(null);
     this.say(this.options.online() ? "connecting" : "offline");
     const socket = this.options.open(this.last, this.named);
     this.socket = socket;
@@ -179,8 +182,10 @@ export class Link {
   private again() {
     this.cancel();
     const wait = Math.min(slowest, fastest * 2 ** this.tries++) * (0.5 + (this.options.random ?? Math.random)() / 2);
+    this.options.tries?.(Date.now() + wait);
     this.cancel = this.later(() => {
       if (this.closed) return;
+      this.options.tries?.(null);
       this.options.admitted().then(
         (admitted) => {
           if (this.closed || this.socket) return;

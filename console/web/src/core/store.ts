@@ -190,6 +190,7 @@ export class Store {
     }
     if (meaning.is === "turn" && meaning.state !== "started") {
       this.onCall(session.sessionId, meaning.failed === null ? "ended" : "failed", meaning.failed ?? "");
+      if (meaning.failed !== null) this.onUnknown(session.sessionId); // the list says whether it can be retried
     }
     this.change(id, meaning);
   }
@@ -208,7 +209,7 @@ export class Store {
   private changeOf(session: Session, meaning: Meaning): Partial<Session> | null {
     switch (meaning.is) {
       case "turn":
-        if (meaning.state === "started") return { state: "running", activeTurnId: meaning.turnId, lastError: null };
+        if (meaning.state === "started") return { state: "running", activeTurnId: meaning.turnId, lastError: null, retryableTurnId: undefined };
         return {
           state: meaning.failed === null ? "idle" : "error",
           activeTurnId: null,

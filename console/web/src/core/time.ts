@@ -15,3 +15,6 @@ export function clock(ms: number): string {
 
 /** took words how long something took, in ms. */
 export const took = (ms: number) => (ms < 1000 ? `${Math.round(ms)} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : clock(ms));
+
+/** timeOf words a time of the day: "2:41 PM". */
+export const timeOf = (at: number) => new Date(at).toLocaleTimeString(undefined, { hour: "numeric", minute: "2-digit" });

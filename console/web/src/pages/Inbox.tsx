@@ -1,11 +1,10 @@
 import { useEffect, useState } from "react";
-import { Link as To, useLocation } from "wouter";
+import { Link as To } from "wouter";
 import { changesOf, title } from "../core/entries";
 import { settledFor } from "../core/store";
 import type { Request } from "../core/types";
 import { text } from "../text/en";
 import { ApproveMany } from "./ApproveMany";
-import { choices, decide, type Choice } from "../ui/decide";
 import { DiffView } from "../ui/DiffView";
 import { typing, useClient, useList, useNow, useSignal } from "../ui/hooks";
 import { usePreferences } from "../ui/preferences";
@@ -31,7 +30,7 @@ function Would({ request }: { request: Request }) {
       {changes.length > 0 && <DiffView changes={changes} />}
       <h2>{text.inbox.before}</h2>
       <div className="before">{before.map((e) => <p key={e.messageId} className={e.role === "system" ? "mono" : ""}>{(e.role === "system" ? title(e) : (e.texts.text ?? "")).slice(-400)}</p>)}</div>
-      <p><To href={`/s/${request.threadId}`}>{text.inbox.open}</To> <kbd>Enter</kbd></p>
+      <p><To href={`/s/${request.threadId}`}>{text.inbox.open}</To></p>
     </aside>
   );
 }
@@ -41,10 +40,8 @@ export function Inbox() {
   const [preferences] = usePreferences();
   useSignal(client.store.inbox);
   useSignal(client.store.list);
-  const [, go] = useLocation();
   const now = useNow(1000);
   const [at, setAt] = useState<string | null>(null);
-  const [asking, setAsking] = useState<string | null>(null);
   const { requests, settled, sessions } = client.store;
   const items = [
     ...[...requests.values()].map((request) => ({ id: request.id, request, at: request.createdAt, settled: null })),
@@ -55,24 +52,23 @@ export function Inbox() {
   const toggle = (id: string) => setChosen((was) => { const next = new Set(was); if (!next.delete(id)) next.add(id); return next; });
   const many = waiting.map((i) => i.request).filter((r) => chosen.has(r.id) && r.kind === "approval");
   const selected = waiting.find((i) => i.id === at) ?? waiting[0];
-  useEffect(() => {
-    if (selected && document.activeElement === document.body) document.querySelector<HTMLElement>(`[data-request="${selected.id}"]`)?.scrollIntoView({ block: "nearest" });
-  }, [selected?.id]);
+  const focus = (id: string | undefined) => document.querySelector<HTMLElement>(`[data-request="${id}"]`)?.focus();
+  const move = (id: string) => (key: string) => {
+    const place = waiting.findIndex((i) => i.id === id);
+    if (key === "x" && waiting[place]?.request.kind === "approval" && client.may("work")) toggle(id);
+    focus(waiting[key === "j" ? Math.min(place + 1, waiting.length - 1) : key === "k" ? Math.max(place - 1, 0) : place]?.id);
+  };
+  /** leave: when a request is settled, the next one has the focus, wherever its card stands. */
+  const leave = (card: HTMLElement, settled: boolean) => {
+    if (!settled) return (document.activeElement as HTMLElement).blur();
+    const cards = [...document.querySelectorAll<HTMLElement>("[data-request]")];
+    const place = cards.indexOf(card);
+    (cards[place + 1] ?? cards[place - 1])?.focus();
+  };
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
-      if (typing(e) || !selected || !preferences.keys) return;
-      const place = waiting.findIndex((i) => i.id === selected.id);
-      const key = e.key.toLowerCase();
-      const choice = ({ y: "approve", s: "session", a: "always", n: "decline" } as Record<string, Choice>)[key];
-      if (key === "j") setAt(waiting[Math.min(place + 1, waiting.length - 1)]!.id);
-      else if (key === "k") setAt(waiting[Math.max(place - 1, 0)]!.id);
-      else if (key === "x") toggle(selected.id);
-      else if (e.key === "Enter" && e.target === document.body) go(`/s/${selected.request.threadId}`);
-      else if (key === "r" && client.may("work")) setAsking(selected.id);
-      else if (choice && client.may("work") && choices(selected.request).includes(choice)) {
-        setAt(waiting[place + 1]?.id ?? waiting[place - 1]?.id ?? null); // the next one has the keys, wherever this card stays
-        decide(client, selected.request, choice).catch((err: Error) => client.say(err.message));
-      } else return;
+      if (typing(e) || e.repeat || !preferences.keys || !["j", "k"].includes(e.key.toLowerCase())) return;
+      focus(selected?.id); // from there on the card has the keys
       e.preventDefault();
     };
     addEventListener("keydown", onKey);
@@ -81,14 +77,14 @@ export function Inbox() {
   return (
     <div className="inbox">
       <div className="talk">
-        <header className="head"><h1>{text.inbox.title}</h1><span className="pill waiting">{waiting.length} {text.inbox.waiting}</span><span className="grow" /><ApproveMany requests={many} done={() => setChosen(new Set())} /><span className="dim keys">{text.inbox.keys}</span></header>
+        <header className="head"><h1>{text.inbox.title}</h1><span className="pill waiting">{waiting.length} {text.inbox.waiting}</span><span className="grow" /><ApproveMany requests={many} done={() => setChosen(new Set())} /></header>
         <div className="scroll pad">
           {items.length === 0 && <p className="dim">{text.inbox.none}</p>}
           {items.map((item) => item.settled ? (
             <SettledLine key={item.id} settled={item.settled} request={item.request} />
           ) : (
             <RequestCard key={item.id} request={item.request} name={sessions.get(item.request.threadId)?.title ?? item.request.threadId} selected={item.id === selected?.id} chosen={chosen.has(item.id)} onChoose={item.request.kind === "approval" && client.may("work") ? () => toggle(item.id) : undefined}
-              onSelect={() => setAt(item.id)} asking={asking === item.id} onAsk={(on) => setAsking(on ? item.id : null)} />
+              onSelect={() => setAt(item.id)} onMove={move(item.id)} onLeave={leave} />
           ))}
         </div>
       </div>

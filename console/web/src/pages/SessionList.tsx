@@ -19,7 +19,10 @@ function useWhy(session: Session): string {
     if (request.threadId !== session.sessionId) continue;
     return request.kind === "question" ? `asks: ${lineOf(request)}` : `wants: ${lineOf(request)}`;
   }
-  if (session.lastError) return session.lastError.message;
+  if (session.lastError) {
+    const why = session.lastError.message.split("\n")[0]!;
+    return session.state === "error" ? text.trouble.row(why) : why;
+  }
   return `${session.runtime} · ${session.cwd}`;
 }
 

@@ -1,23 +1,23 @@
 import { useEffect, useRef, useState } from "react";
 import { Link as To, useSearch } from "wouter";
-import { clock } from "../core/time";
+import { clock, timeOf } from "../core/time";
 import { startOf } from "../core/turns";
 import { settledFor } from "../core/store";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
+import { AgentTrouble } from "../ui/AgentTrouble";
 import { Composer } from "../ui/Composer";
-import { decide } from "../ui/decide";
 import { SessionMenu } from "./SessionMenu";
-import { typing, useClient, useList, useNow, useSignal } from "../ui/hooks";
+import { useClient, useList, useNow, useSignal } from "../ui/hooks";
 import { RequestCard, SettledLine } from "../ui/RequestCard";
 import { TranscriptView } from "../ui/TranscriptView";
 import { Panel } from "./Panel";
-import { usePreferences } from "../ui/preferences";
 
-const doubled = 800;
+/** How long a second Escape stops the turn, in ms. */
+const doubled = 3000;
 
-function Header({ open, session, stop }: { open: Open; session: Session | undefined; stop: () => void }) {
+function Header({ open, session, stop, escaped }: { open: Open; session: Session | undefined; stop: () => void; escaped: boolean }) {
   const client = useClient();
   useSignal(open.signal);
   const [menu, setMenu] = useState(false);
@@ -26,20 +26,24 @@ function Header({ open, session, stop }: { open: Open; session: Session | undefi
   const turn = session?.activeTurnId ?? "";
   if (seen.current.turn !== turn) seen.current = { turn, at: Date.now() };
   const started = startOf(open.transcript, turn) ?? seen.current.at;
-  const now = useNow(1000, turn !== "");
+  useSignal(client.signal);
+  const { lostAt } = client;
+  const now = useNow(1000, turn !== "" && lostAt === null);
   const share = open.usage?.window ? Math.round((100 * open.usage.used) / open.usage.window) : null;
   return (
     <header className="head">
       <To href="/" className="back" aria-label={text.session.back}>‹</To>
-      <h1>{session?.title ?? open.sessionId}</h1>
+      <h1 tabIndex={-1}>{session?.title ?? open.sessionId}</h1>
       {session && (
         <span className={`pill ${session.state}`} data-state={session.state}>
-          {text.states[session.state] ?? session.state}{turn !== "" && ` ${clock(now - started)}`}
+          {turn !== "" && lostAt !== null ? text.link.runningAt(text.states[session.state] ?? session.state, timeOf(lostAt)) : text.states[session.state] ?? session.state}
+          {turn !== "" && lostAt === null && ` ${clock(now - started)}`}
         </span>
       )}
       {share !== null && <span className="pill">{share} %</span>}
       <span className="grow" />
-      {turn !== "" && client.may("work") && <button type="button" className="bad" onClick={stop}>{text.session.stop} <kbd>{text.session.stopping}</kbd></button>}
+      {escaped && turn !== "" && <span className="dim">{text.session.escape}</span>}
+      {turn !== "" && client.may("work") && <button type="button" className="bad" onClick={stop}>{text.session.stop} <kbd>Esc Esc</kbd></button>}
       {session && client.may("work") && <button type="button" aria-label={text.session.more} onClick={() => setMenu(true)}>⋯</button>}
       {menu && session && <SessionMenu session={session} close={() => setMenu(false)} />}
     </header>
@@ -47,33 +51,44 @@ function Header({ open, session, stop }: { open: Open; session: Session | undefi
 }
 
 /** Waiting shows the pending requests of this session, and briefly who decided one that the user was about to decide. */
-function Waiting({ sessionId }: { sessionId: string }) {
+function Waiting({ sessionId, leave }: { sessionId: string; leave: () => void }) {
   const client = useClient();
-  const [preferences] = usePreferences();
   useSignal(client.store.inbox);
   const now = useNow(1000);
-  const [asking, setAsking] = useState<string | null>(null);
   const pending = [...client.store.requests.values()].filter((r) => r.threadId === sessionId).sort((a, b) => a.createdAt - b.createdAt);
   const settled = [...client.store.settled].filter(([, s]) => s.request?.threadId === sessionId && now - s.at < settledFor);
-  const first = pending[0];
-  useEffect(() => {
-    const onKey = (e: KeyboardEvent) => {
-      if (typing(e) || !first || !preferences.keys || !client.may("work") || first.kind !== "approval") return;
-      const choice = { y: "approve", s: "session", a: "always", n: "decline" }[e.key.toLowerCase()] as Parameters<typeof decide>[2] | undefined;
-      if (e.key.toLowerCase() === "r") setAsking(first.id);
-      else if (choice) decide(client, first, choice).catch((err: Error) => client.say(err.message));
-      else return;
-      e.preventDefault();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, [client, first, preferences.keys]);
   return (
     <div className="waiting">
       {settled.map(([id, s]) => <SettledLine key={id} settled={s} request={s.request} />)}
-      {pending.map((r) => <RequestCard key={r.id} request={r} asking={asking === r.id} onAsk={(on) => setAsking(on ? r.id : null)} />)}
+      {pending.map((r) => <RequestCard key={r.id} request={r} onLeave={leave} />)}
     </div>
   );
+}
+
+/** mouse: there is one, and so a keyboard that is no part of the screen. */
+const mouse = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
+
+/** useStop stops the turn at the second of two Escapes, and reports whether the first one came. */
+function useStop(sessionId: string): [stop: () => void, escaped: boolean] {
+  const client = useClient();
+  const [escaped, setEscaped] = useState(false);
+  useEffect(() => {
+    if (!escaped) return;
+    const timer = setTimeout(() => setEscaped(false), doubled);
+    return () => clearTimeout(timer);
+  }, [escaped]);
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || e.repeat || e.isComposing || document.querySelector("dialog[open]") || !client.may("work")) return;
+      if (!client.store.sessions.get(sessionId)?.activeTurnId) return;
+      if (escaped) void client.stop(sessionId);
+      else client.announce(text.session.escape);
+      setEscaped(!escaped);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+  return [() => void client.stop(sessionId), escaped];
 }
 
 export function SessionPage({ sessionId }: { sessionId: string }) {
@@ -83,25 +98,22 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
   const at = new URLSearchParams(useSearch()).get("at");
   useEffect(() => setOpen(client.open(sessionId, at)), [client, sessionId, at]);
   const session = client.store.sessions.get(sessionId);
-  const escaped = useRef(0);
-  const stop = () => void client.stop(sessionId);
+  const [stop, escaped] = useStop(sessionId);
+  const page = useRef<HTMLDivElement>(null);
+  const toField = () => void (mouse() && page.current?.querySelector<HTMLElement>(".composer textarea")?.focus());
   useEffect(() => {
-    const onKey = (e: KeyboardEvent) => {
-      if (e.key !== "Escape" || e.isComposing || document.querySelector("dialog[open]")) return;
-      const now = Date.now();
-      if (now - escaped.current < doubled && client.store.sessions.get(sessionId)?.activeTurnId) stop();
-      escaped.current = now;
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  });
+    if (!open) return;
+    toField();
+    if (!page.current?.contains(document.activeElement)) page.current?.querySelector("h1")?.focus();
+  }, [open]);
   if (!open || open.sessionId !== sessionId) return null;
   return (
-    <div className="session">
+    <div className="session" ref={page}>
       <div className="talk">
-        <Header open={open} session={session} stop={stop} />
+        <Header open={open} session={session} stop={stop} escaped={escaped} />
         <Body open={open} session={session} />
-        <Waiting sessionId={sessionId} />
+        <Waiting sessionId={sessionId} leave={toField} />
+        {session && <AgentTrouble only={session.runtime} failed={session.lastError?.turnId} />}
         <Composer key={sessionId} open={open} session={session} />
       </div>
       <Panel open={open} session={session} />

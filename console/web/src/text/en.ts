@@ -4,7 +4,8 @@ export const text = {
   nav: { sessions: "Sessions", inbox: "Inbox", settings: "Settings", jobs: "Jobs", extensions: "Extensions", runtimes: "Runtimes", events: "Events", usage: "Usage", skip: "Skip to the page" },
   link: {
     live: "live", connecting: "connecting…", offline: "offline", login: "logged out", version: "new version",
-    stale: "Not connected: what you see may be old. It reconnects automatically.",
+    reconnecting: "Reconnecting to the server.", noNetwork: "No network.", stale: (time: string) => `You’re seeing what it last sent at ${time}; drafts are safe.`,
+    next: (seconds: number) => `Next try in ${seconds} s`, trying: "Trying…", again: "Try now", decide: "Reconnect to decide.", runningAt: (state: string, time: string) => `${state} at ${time}`,
   },
   upgrade: { message: "The server was upgraded.", reload: "Reload", note: "Drafts are kept." },
   states: { idle: "idle", running: "running", waiting: "needs you", error: "failed", unresponsive: "not answering" } as Record<string, string>,
@@ -13,7 +14,7 @@ export const text = {
     none: "No sessions here.", elsewhere: "no project", first: "Start one with New.", more: "Load more", unread: "unread",
   },
   session: {
-    pick: "Pick a session, or start one.", stop: "Stop", stopping: "Esc Esc", more: "More", rename: "Rename", archive: "Archive", fork: "Fork",
+    pick: "Pick a session, or start one.", stop: "Stop", escape: "Press Esc again to stop", more: "More", rename: "Rename", archive: "Archive", fork: "Fork",
     remove: "Delete", back: "Back to the sessions", loading: "Reading the transcript…", empty: "Nothing was said yet.", copy: "copy", copied: "copied",
     follow: "new ↓", bottom: "Newest ↓", older: "reading older entries…", sending: "sending…", steps: "steps", failed: "The transcript cannot be read: ",
     newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", lockedBy: "Locked where the server is started: SESSION_DEFAULTS_LOCKED and the DEFAULT_* settings.", isDefault: "New sessions run with the same.",
@@ -27,6 +28,11 @@ export const text = {
     attach: "+ Image", images: "Attached images", detach: (name: string) => `Take away ${name}`,
     noRoom: (name: string) => `${name} cannot be made small enough: a picture is at most 5 MB.`, uploading: (name: string) => `Uploading ${name}`, noImage: (name: string) => `${name} cannot be read as an image.`,
   },
+  trouble: {
+    failed: "This turn failed", retry: "Retry", again: "Send again", signIn: "Sign in", agents: "Agents", setUp: "Before you start",
+    retrying: (attempt: number, of?: number) => `Can’t reach the model · try ${attempt}${of ? ` of ${of}` : ""}`,
+    signedOut: (agent: string) => `${agent} isn’t signed in.`, unavailable: (agent: string) => `${agent} isn’t available.`, row: (why: string) => `Failed: ${why}`,
+  },
   background: { title: (n: number) => `${n} running in the background`, since: (age: string) => `in the background for ${age}`, end: "End" },
   queue: {
     title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", now: "Send now", save: "Save", cancel: "Cancel", sending: "being sent…",
@@ -34,19 +40,20 @@ export const text = {
   },
   request: {
     needs: "Needs you", command: "command", files: "change files", tool: "tool", question: "question", permissions: "permissions",
-    approve: "Approve", session: "For this session", always: "Always this command", decline: "Decline", why: "Decline and say why",
-    reason: "Reason", answer: "Answer", skip: "Skip", other: "Other", several: "(several)", lines: "Answers, one in a line", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
+    approve: "Approve", session: "For this session", always: "Always this command", decline: "Decline", why: "Decline and say why…",
+    aims: { approve: "Enter approves", session: "Enter approves for this session", always: "Enter approves it always", decline: "Enter declines", reason: "Enter asks for the reason" }, cancels: "Esc cancels",
+    aimed: (button: string, what: string) => `${button}: ${what}`, reason: "What should it do instead? (optional)", answer: "Answer", skip: "Skip", other: "Other", several: "(several)", lines: "Answers, one in a line", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
     you: "you", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
     working: "Sending to the agent…",
   },
   inbox: {
-    title: "Inbox", waiting: "waiting", none: "Nothing waits for you.", keys: "J K move · Y approve · S session · N decline · R with a reason · X select · Enter open",
+    title: "Inbox", waiting: "waiting", none: "Nothing waits for you.",
     select: "Select", approveSelected: (n: number) => `Approve ${n} selected`, willApprove: "This is approved, once each:", notAll: (n: number) => `${n} could not be approved: `,
     would: "What it would do", before: "Last lines before the question", open: "Open the session",
   },
   settings: {
     title: "Settings", who: "You are", may: "You may", logout: "Log out", theme: "Theme", system: "as the system", light: "light", dark: "dark",
-    keys: "Single-letter keys", keysNote: "Y, N, S, R, J, K outside of text fields", api: "API documentation",
+    keys: "Single-letter shortcuts", keysNote: "G, J, K, X, ? and the letters on a focused request. Letters never approve: Enter does.", api: "API documentation",
     saved: "These are kept in this browser.",
   },
   server: {
@@ -64,11 +71,12 @@ export const text = {
   diff: { split: "side by side", unified: "one column" },
   palette: { title: "Go to, or do", note: "A page, a session, something to do, a message…", page: "page", session: "session", action: "action", none: "Nothing fits.", hit: "in the transcript", behind: "The server is still reading old transcripts; more may be found later.", stop: "Stop the turn" },
   keys: {
-    title: "Keys", off: "Single letters are switched off in the settings.",
+    title: "Keyboard shortcuts", off: "Single-letter shortcuts are off. Turn them on in Settings.",
     list: [
-      ["Ctrl+K", "find a page, a session, something to do"], ["?", "this list"], ["g s", "sessions"], ["g i", "inbox"], ["g j", "jobs"], ["g e", "events"], ["g u", "usage"], ["g x", "extensions"], ["g r", "runtimes"],
-      ["g ,", "settings"], ["Enter", "send, when the turn is over"], ["Ctrl+Enter", "send into the running turn"], ["Shift+Enter", "new line"], ["Esc Esc", "stop the turn"], ["Y", "approve"], ["S", "approve for the session"],
-      ["A", "approve this command always"], ["N", "decline"], ["R", "decline with a reason"], ["J K", "inbox: next, previous"], ["X", "inbox: select"],
+      ["Ctrl+K", "Search"], ["?", "Show this list"], ["g s", "Sessions"], ["g i", "Inbox"], ["g j", "Jobs"], ["g e", "Events"], ["g u", "Usage"], ["g x", "Extensions"], ["g r", "Agents"],
+      ["g ,", "Settings"], ["Enter", "Send, or queue while the agent works"], ["Ctrl+Enter", "Send now, into the running turn"], ["Shift+Enter", "New line"], ["Esc Esc", "Stop this turn"],
+      ["Y", "On a focused request: aim at Approve (Enter approves)"], ["S", "Aim at Approve for this session"], ["A", "Aim at Always approve"], ["N", "Aim at Decline"], ["R", "Decline and say why"],
+      ["J K", "Inbox: next, previous"], ["X", "Inbox: select"],
     ] as [string, string][],
   },
   notify: {

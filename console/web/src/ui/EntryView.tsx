@@ -11,6 +11,7 @@ import { MarkdownView } from "./MarkdownView";
 import { picturesOf, textAndPictures } from "../core/pictures";
 import { Pictures } from "./Pictures";
 import { useClient, useRow } from "./hooks";
+import { Failed, Retrying } from "./TurnTrouble";
 
 const tail = 5;
 
@@ -63,7 +64,7 @@ function Stopped({ entry }: { entry: Entry }) {
   );
 }
 
-function System({ entry }: { entry: Entry }) {
+function System({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
   switch (entry.type) {
     case "commandExecution":
       return (
@@ -81,10 +82,9 @@ function System({ entry }: { entry: Entry }) {
     case "turn.stopped":
       return <Stopped entry={entry} />;
     case "turn.retrying":
-      if (entry.status !== "error") return <p className="dim">{entry.texts.text}</p>;
-      return <div className="trouble" role="status"><MarkdownView text={entry.texts.text ?? ""} done /></div>;
+      return <Retrying transcript={transcript} entry={entry} />;
     case "turn.error":
-      return <div className="trouble" role="alert"><MarkdownView text={entry.texts.text ?? ""} done /></div>;
+      return <Failed transcript={transcript} entry={entry} />;
     default:
       return (
         <Card entry={entry} opened={picturesOf(entry).length > 0}>
@@ -120,7 +120,7 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
       </article>
     );
   }
-  return <article className="entry system" data-id={id} data-type={entry.type} data-status={entry.status} data-marked={marked || undefined}><System entry={entry} /></article>;
+  return <article className="entry system" data-id={id} data-type={entry.type} data-status={entry.status} data-marked={marked || undefined}><System transcript={transcript} entry={entry} /></article>;
 });
 
 /** Fold is a run of finished steps in one line. */

@@ -20,7 +20,7 @@ export function Keys() {
         e.preventDefault();
         return show(shown === "palette" ? null : "palette");
       }
-      if (!keys || typing(e)) return;
+      if (!keys || e.repeat || typing(e) || (e.target as Element).closest?.("[data-request]")) return; // a focused request has keys of its own
       const { to, waits } = chord.press(e.key);
       if (to !== null) go(to);
       else if (e.key === "?") show("list");

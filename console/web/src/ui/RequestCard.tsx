@@ -1,18 +1,20 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { changesOf } from "../core/entries";
-import { answersTo, mark, markOwn, type, unmarked, type Marked } from "../core/questions";
+import type { Aim } from "../core/requestKeys";
 import { clock } from "../core/time";
-import type { Question, Request, Settled } from "../core/types";
+import type { Request, Settled } from "../core/types";
 import { text } from "../text/en";
-import { answer, choices, decide, respond, type Choice } from "./decide";
+import { answer, choices, decide, respond } from "./decide";
 import { DiffView } from "./DiffView";
-import { useClient, useNow } from "./hooks";
+import { useClient, useNow, useSignal } from "./hooks";
+import { Questions } from "./Questions";
+import { useRequestKeys } from "./useRequestKeys";
 
 /** A card that appears under a pointer takes no click for so long, in ms. */
 const inert = 400;
 
-const labels: Record<Choice, [string, string]> = {
-  approve: [text.request.approve, "Y"], session: [text.request.session, "S"], always: [text.request.always, "A"], decline: [text.request.decline, "N"],
+const labels: Record<Aim, string> = {
+  approve: text.request.approve, session: text.request.session, always: text.request.always, decline: text.request.decline, reason: text.request.why,
 };
 
 export function about(request: Request): string {
@@ -40,72 +42,54 @@ export function SettledLine({ settled, request }: { settled: Settled; request: R
   return <p className="settled" role="status"><span className="mono">{request ? lineOf(request) : ""}</span> <span className="dim">{what}{who}</span></p>;
 }
 
-function QuestionField({ question: q, marked, change }: { question: Question; marked: Marked; change: (now: Marked) => void }) {
-  const kind = q.multiple ? "checkbox" : "radio";
-  const offers = !!q.options?.length;
-  const onType = (e: React.ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => change(type(q, marked, e.target.value));
-  return (
-    <fieldset>
-      <legend>{q.question}{q.multiple && <span className="dim"> {text.request.several}</span>}</legend>
-      {q.options?.map((o) => (
-        <label key={o.label} className="option">
-          <input type={kind} name={q.id} checked={marked.options.includes(o.label)} onChange={() => change(mark(q, marked, o.label))} />
-          <span>{o.label} {o.description && <span className="dim">{o.description}</span>}</span>
-        </label>
-      ))}
-      {(!offers || q.isOther) && (
-        <label className="option">
-          {offers && <input type={kind} name={q.id} aria-label={text.request.other} checked={marked.ownWords} onChange={() => change(markOwn(q, marked))} />}
-          <span>{offers ? text.request.other : q.multiple ? text.request.lines : text.request.answer}</span>
-          {q.multiple && !offers && !q.isSecret ? <textarea value={marked.typed} aria-label={q.question} onChange={onType} />
-            : <input type={q.isSecret ? "password" : "text"} value={marked.typed} aria-label={q.question} onChange={onType} />}
-        </label>
-      )}
-    </fieldset>
-  );
-}
-
-function Questions({ questions, send, busy }: { questions: Question[]; send: (answers: Record<string, string[]> | null) => void; busy: boolean }) {
-  const [marked, setMarked] = useState<Record<string, Marked>>({});
-  const given = (q: Question) => answersTo(q, marked[q.id] ?? unmarked);
-  const complete = questions.every((q) => q.optional || given(q).length > 0);
-  return (
-    <form onSubmit={(e) => { e.preventDefault(); if (complete) send(Object.fromEntries(questions.map((q) => [q.id, given(q)]))); }}>
-      {questions.map((q) => <QuestionField key={q.id} question={q} marked={marked[q.id] ?? unmarked} change={(now) => setMarked({ ...marked, [q.id]: now })} />)}
-      <div className="actions">
-        <button type="submit" className="primary" disabled={!complete || busy}>{text.request.answer}</button>
-        <button type="button" disabled={busy} onClick={() => send(null)}>{text.request.skip}</button>
-      </div>
-    </form>
-  );
-}
-
-export type CardProps = { request: Request; name?: string; selected?: boolean; onSelect?: () => void; asking?: boolean; onAsk?: (on: boolean) => void; chosen?: boolean; onChoose?: () => void };
+export type CardProps = {
+  request: Request;
+  name?: string;
+  selected?: boolean;
+  onSelect?: () => void;
+  chosen?: boolean;
+  onChoose?: () => void;
+  /** Called with J, K or X on the focused card, where these are commands. */
+  onMove?: (key: string) => void;
+  /** Called when the focus has no place here any more: by Escape, or because the request is settled. */
+  onLeave: (card: HTMLElement, settled: boolean) => void;
+};
 
 /** RequestCard is a request with the buttons that answer it. */
-export function RequestCard({ request, name, selected, onSelect, asking, onAsk, chosen = false, onChoose }: CardProps) {
+export function RequestCard({ request, name, selected, onSelect, chosen = false, onChoose, onMove, onLeave }: CardProps) {
   const client = useClient();
-  const now = useNow(1000);
+  useSignal(client.signal);
+  const { lostAt } = client;
+  const now = useNow(1000, lostAt === null);
   const appeared = useRef(Date.now());
+  const card = useRef<HTMLElement>(null);
   const reasonField = useRef<HTMLInputElement>(null);
   const [reason, setReason] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [working, setWorking] = useState(false);
+  const busy = working || lostAt !== null; // a decision that is lost is none
   const [failure, setFailure] = useState<string | null>(null);
-  const [ownAsking, setOwnAsking] = useState(false);
-  const asks = asking ?? ownAsking;
-  const ask = onAsk ?? setOwnAsking;
+  const [asks, ask] = useState(false);
   useEffect(() => {
     if (asks) reasonField.current?.focus();
   }, [asks]);
+  const leave = useRef(onLeave);
+  leave.current = onLeave;
+  useLayoutEffect(() => {
+    const own = card.current!;
+    return () => {
+      if (own.contains(document.activeElement)) leave.current(own, true);
+    };
+  }, []);
   const run = async (work: () => Promise<void>) => {
-    setBusy(true);
+    if (card.current?.contains(document.activeElement)) card.current.focus({ preventScroll: true }); // a disabled button loses it
+    setWorking(true);
     setFailure(null);
     try {
       await work();
     } catch (err) {
       setFailure(err instanceof Error ? err.message : String(err));
     } finally {
-      setBusy(false);
+      setWorking(false);
     }
   };
   const click = (work: () => Promise<void>) => (e: React.MouseEvent) => {
@@ -113,10 +97,17 @@ export function RequestCard({ request, name, selected, onSelect, asking, onAsk, 
     void run(work);
   };
   const may = client.may("work");
+  const offers: Aim[] = request.kind === "approval" && may && !busy ? [...choices(request), "reason"] : [];
+  const keys = useRequestKeys(offers, labels, {
+    decide: (aim) => (aim === "reason" ? ask(true) : void run(() => decide(client, request, aim))),
+    leave: () => onLeave(card.current!, false),
+    move: onMove,
+  });
   const cwd = request.details.cwd ? String(request.details.cwd) : "";
   const changes = changesOf(request.details);
   return (
-    <section className="request" data-request={request.id} data-selected={selected || undefined} aria-label={`${text.request.needs}: ${lineOf(request)}`} onClick={onSelect}>
+    <section ref={card} className="request" role="group" tabIndex={0} data-request={request.id} data-selected={selected || undefined} aria-label={`${text.request.needs}: ${lineOf(request)}`}
+      onClick={onSelect} onFocus={(e) => { keys.onFocus(e); onSelect?.(); }} onBlur={keys.onBlur} onKeyDown={keys.onKeyDown}>
       <header>
         {onChoose && <input type="checkbox" checked={chosen} aria-label={`${text.inbox.select}: ${lineOf(request)}`} onChange={onChoose} onClick={(e) => e.stopPropagation()} />}
         <strong className="needs">{name ?? text.request.needs}</strong> <span className="dim">{about(request)}</span>
@@ -128,18 +119,24 @@ export function RequestCard({ request, name, selected, onSelect, asking, onAsk, 
       {request.kind === "approval" && may && (
         <div className="actions">
           {choices(request).map((choice) => (
-            <button key={choice} type="button" disabled={busy} className={choice === "approve" ? "primary" : choice === "decline" ? "bad" : ""} data-choice={choice}
+            <button key={choice} type="button" disabled={busy} className={choice === "approve" ? "primary" : choice === "decline" ? "bad" : ""} data-choice={choice} {...keys.aimed(choice)}
               onClick={click(() => decide(client, request, choice))}>
-              {labels[choice][0]} <kbd>{labels[choice][1]}</kbd>
+              {labels[choice]} {keys.hint(choice)}
             </button>
           ))}
-          <button type="button" disabled={busy} onClick={() => ask(!asks)}>{text.request.why} <kbd>R</kbd></button>
+          <button type="button" disabled={busy} aria-expanded={asks} {...keys.aimed("reason")} onClick={() => ask(!asks)}>{labels.reason} {keys.hint("reason")}</button>
+          {keys.aim && <span className="dim aim">{text.request.aims[keys.aim]} · {text.request.cancels}</span>}
         </div>
       )}
       {asks && may && (
         <form className="actions" onSubmit={(e) => { e.preventDefault(); void run(() => decide(client, request, "decline", reason)); }}>
           <input ref={reasonField} value={reason} maxLength={4000} aria-label={text.request.reason} placeholder={text.request.reason} onChange={(e) => setReason(e.target.value)}
-            onKeyDown={(e) => e.key === "Escape" && ask(false)} />
+            onKeyDown={(e) => {
+              if (e.key !== "Escape" || e.nativeEvent.isComposing) return;
+              e.stopPropagation();
+              ask(false);
+              card.current!.focus();
+            }} />
           <button type="submit" className="bad" disabled={busy || !reason}>{text.request.decline}</button>
         </form>
       )}
@@ -151,6 +148,7 @@ export function RequestCard({ request, name, selected, onSelect, asking, onAsk, 
           <button type="button" disabled={busy} onClick={click(() => respond(client, request, false, reason || text.request.declined))}>{text.request.refuse}</button>
         </form>
       )}
+      {lostAt !== null && may && <p className="dim plain">{text.link.decide}</p>}
       {failure && <p className="failure" role="alert">{failure}</p>}
     </section>
   );

@@ -3,6 +3,7 @@ import { Link as To, useLocation } from "wouter";
 import { text } from "../text/en";
 import { useClient, useSignal } from "./hooks";
 import { Keys } from "./Keys";
+import { Notices } from "./Notices";
 import { Notify } from "./Notify";
 import { pages } from "./pages";
 
@@ -35,22 +36,6 @@ function Status() {
   const client = useClient();
   useSignal(client.signal);
   return <div className="status" role="status" data-link={client.state}><span className={`dot ${client.state}`} aria-hidden="true" /> {text.link[client.state]}</div>;
-}
-
-function Notices() {
-  const client = useClient();
-  useSignal(client.signal);
-  return (
-    <>
-      {client.upgraded && (
-        <div className="notice" role="status">
-          {text.upgrade.message} <button type="button" onClick={() => location.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
-        </div>
-      )}
-      {client.state === "offline" && <div className="notice warn" role="status">{text.link.stale}</div>}
-      {client.notice && <div className="notice" role="status">{client.notice} <button type="button" className="quiet" onClick={() => client.say(null)}>OK</button></div>}
-    </>
-  );
 }
 
 /** Announcer reads finished messages and requests to screen readers, never single words. */

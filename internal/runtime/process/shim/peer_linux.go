@@ -22,6 +22,16 @@ import (
 // change its ancestry: a shim is the parent of its runtime's orphans (process.KeepDescendants). So checkPeer checks
 // the generation of each process above the peer.
 func (s *server) checkPeer(conn net.Conn) error {
+	return checkPeer(conn, s.spec.Outer, func(pid int) error { return sameProgram(pid, s.spec.Server) })
+}
+
+// CheckPeer returns why the peer of a unix socket of this process is no process of its user, or is inside of a runtime;
+// nil otherwise. outer is the generation of the runtime in which this process itself runs, "" for none.
+func CheckPeer(conn net.Conn, outer string) error {
+	return checkPeer(conn, outer, func(int) error { return nil })
+}
+
+func checkPeer(conn net.Conn, outer string, isServer func(pid int) error) error {
 	peer, err := credentials(conn)
 	if err != nil {
 		return fmt.Errorf("cannot find out which process connects: %w", err)
@@ -33,21 +43,21 @@ func (s *server) checkPeer(conn net.Conn) error {
 	}
 	who := fmt.Sprintf("process %d (%s)", pid, process.Name(pid))
 	if int(peer.Uid) != os.Getuid() && peer.Uid != 0 {
-		return fmt.Errorf("%s is of user %d; only this shim's user may connect", who, peer.Uid)
+		return fmt.Errorf("%s is of user %d; only the socket's user may connect", who, peer.Uid)
 	}
 	for above := pid; above > 1; above = process.Parent(above) {
 		if above == os.Getpid() {
-			return fmt.Errorf("%s runs inside of this shim's runtime; only a server may connect", who)
+			return fmt.Errorf("%s was started by the process that it connects to", who)
 		}
 		generation := process.Variable(above, GenerationVariable)
-		if generation != "" && generation == s.spec.Outer {
-			break // a process above the server of this shim is above its other servers, too
+		if generation != "" && generation == outer {
+			break // a process above this one is above what starts beside it, too
 		}
 		if generation != "" {
-			return fmt.Errorf("%s runs inside of the runtime %s; only a server may connect", who, generation)
+			return fmt.Errorf("%s runs inside of the runtime %s", who, generation)
 		}
 	}
-	if err := sameProgram(pid, s.spec.Server); err != nil {
+	if err := isServer(pid); err != nil {
 		return fmt.Errorf("%s is no server: %w", who, err)
 	}
 	// All reads used the process id. If another process has the id by now, its start time is later.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is the longest portable path of a unix socket (104 bytes on macOS, 108 on Linux, with the final NUL).
-const maxSocketPath = 103
+// MaxSocketPath is the longest portable path of a unix socket (104 bytes on macOS, 108 on Linux, with the final NUL).
+const MaxSocketPath = 103
 
 // socketFolder is the prefix of a folder made only for a socket.
 const socketFolder = "harness-"
@@ -23,13 +23,13 @@ type socket struct {
 // socket, it is in a private folder of the system's temporary one. The state file has its path.
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
-	if len(path) > maxSocketPath {
+	if len(path) > MaxSocketPath {
 		short, err := os.MkdirTemp(os.TempDir(), socketFolder)
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for the socket: %w", err)
 		}
 		path = filepath.Join(short, socketFile)
-		if len(path) > maxSocketPath {
+		if len(path) > MaxSocketPath {
 			_ = os.RemoveAll(short)
 			return nil, fmt.Errorf("the path %s is too long for a socket: set TMPDIR to a shorter one", path)
 		}

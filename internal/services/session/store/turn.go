@@ -186,14 +186,11 @@ func Ended(ctx context.Context, q database.Querier, generation string) (bool, er
 
 // TurnMark reads the turns of a session.
 func TurnMark(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
-	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
-		database.EncodeText(sessionID)).Scan(&mark.Turns)
-	if err == nil {
-		err = q.QueryRowContext(ctx,
-			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
-			database.EncodeText(sessionID)).Scan(&mark.Newest)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	// One statement: between two, a turn could be inserted, and the count and the turn would not belong together.
+	err = q.QueryRowContext(ctx, `select count(*), coalesce((select turn_id from turns where session_id = $1
+			order by started_at desc, turn_id desc limit 1), '') from turns where session_id = $1`,
+		database.EncodeText(sessionID)).Scan(&mark.Turns, &mark.Newest)
+	if err != nil {
 		return session.TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
 	}
 	mark.Newest = database.DecodeText(mark.Newest)

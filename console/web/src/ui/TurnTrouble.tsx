@@ -1,0 +1,56 @@
+import { useState } from "react";
+import { picturesOf, textAndPictures } from "../core/pictures";
+import type { Transcript } from "../core/transcript";
+import type { Entry, Session } from "../core/types";
+import { text } from "../text/en";
+import { useClient, useSignal } from "./hooks";
+import { MarkdownView } from "./MarkdownView";
+
+/** again is the way to run a failed turn once more, null where there is none: it is the last one, and its message is known. */
+function againOf(transcript: Transcript, entry: Entry, session: Session | undefined): { retry: boolean; said: string } | null {
+  if (!session || session.activeTurnId !== null || session.lastError?.turnId !== entry.turnId) return null;
+  if (session.retryableTurnId === entry.turnId) return { retry: true, said: "" };
+  const messages = transcript.ids.map((id) => transcript.rows.get(id)!.entry).filter((e) => e.type === "userMessage" && e.turnId === entry.turnId);
+  const [message] = messages;
+  if (messages.length !== 1 || picturesOf(message!).length > 0) return null;
+  const said = textAndPictures(message!.texts.text ?? "").text;
+  return said === "" ? null : { retry: false, said };
+}
+
+/** Failed is a turn that failed: why, what helps, and a button that does it. */
+export function Failed({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
+  const client = useClient();
+  useSignal(client.store.list);
+  const [busy, setBusy] = useState(false);
+  const session = client.store.sessions.get(transcript.sessionId);
+  const again = againOf(transcript, entry, session);
+  const run = () => {
+    setBusy(true);
+    (again!.retry ? client.retry(transcript.sessionId, entry.turnId) : client.send(transcript.sessionId, again!.said, {}))
+      .catch((err: Error) => client.say(err.message)).finally(() => setBusy(false));
+  };
+  return (
+    <div className="trouble bad" role="alert">
+      <strong>{text.trouble.failed}</strong>
+      <MarkdownView text={entry.texts.text ?? ""} done />
+      {client.may("work") && again && <p className="actions"><button type="button" disabled={busy} onClick={run}>{again.retry ? text.trouble.retry : text.trouble.again}</button></p>}
+    </div>
+  );
+}
+
+/** Retrying is a turn that cannot reach its model: which try it is, why, and what helps. */
+export function Retrying({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
+  const client = useClient();
+  useSignal(client.store.list);
+  if (entry.status !== "error") return <p className="dim">{entry.texts.text}</p>;
+  const { attempt, of, reason, remedy } = entry.item as { attempt?: number; of?: number; reason?: string; remedy?: string };
+  const runs = client.store.sessions.get(transcript.sessionId)?.activeTurnId === entry.turnId;
+  if (!attempt || !runs) return <p className="dim">{attempt ? text.trouble.retrying(attempt, of) : entry.texts.text}</p>; // the turn's failure has the rest
+  return (
+    <div className="trouble" role="status">
+      <p><strong>{text.trouble.retrying(attempt, of)}</strong> {reason}</p>
+      {remedy && <MarkdownView text={remedy} done />}
+      {client.may("work") && <p className="actions"><button type="button" onClick={() => void client.stop(transcript.sessionId)}>{text.session.stop}</button></p>}
+    </div>
+  );
+}
