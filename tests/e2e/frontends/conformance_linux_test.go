@@ -33,7 +33,7 @@ func conforming() map[string]func(c *cases) {
 	}
 	servers := []any{}
 	return map[string]func(*cases){
-		"initialize.handshake":                 func(c *cases) { c.sdk.open("handshake", c.command, "") }, // open checks it
+		"initialize.handshake":                 func(c *cases) { c.acpSDK.open("handshake", c.command, "") }, // open checks it
 		"session.new.basic":                    func(c *cases) { c.client.start(c.site.Workspace) },
 		"session.prompt.single_turn":           ends("MOCK_REPLY[hello]"),
 		"session.update.termination":           ends("MOCK_SLOW[3,5]"),
@@ -64,7 +64,7 @@ func deliberate() map[string]func(c *cases) {
 
 // cases are what the cases share: one client with the files that acpx's client offers.
 type cases struct {
-	*sdk
+	*acpSDK
 	site    *programtest.Site
 	client  *connection
 	command []string
@@ -152,7 +152,7 @@ func TestTheConformanceProfileOfACPX(t *testing.T) {
 	s := programtest.WithClaude(t)
 	port := freePort(t)
 	server := s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
-	c := &cases{sdk: startSDK(s), site: s,
+	c := &cases{acpSDK: startSDK(s), site: s,
 		command: []string{programtest.Program(t), "acp", "--runtime", "claude", "--url", "http://127.0.0.1:" + port}}
 	c.client = c.open("client", c.command, "")
 	hold, other := conforming(), deliberate()

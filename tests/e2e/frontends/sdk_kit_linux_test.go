@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// sdk is the TypeScript SDK of the Agent Client Protocol: one process with many connections.
-type sdk struct {
+// acpSDK is the TypeScript SDK of the Agent Client Protocol: one process with many connections.
+type acpSDK struct {
 	t     *testing.T
 	in    io.Writer
 	lines chan came
@@ -40,7 +40,7 @@ type came struct {
 	Opened       bool
 }
 
-func startSDK(s *programtest.Site) *sdk {
+func startSDK(s *programtest.Site) *acpSDK {
 	s.T.Helper()
 	folder, dir := acpClients(s.T), s.T.TempDir()
 	program, err := os.ReadFile(filepath.Join("testdata", "sdk.mjs"))
@@ -66,7 +66,7 @@ func startSDK(s *programtest.Site) *sdk {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	c := &sdk{t: s.T, in: in, lines: make(chan came, 10000)}
+	c := &acpSDK{t: s.T, in: in, lines: make(chan came, 10000)}
 	go func() {
 		defer close(c.lines)
 		scan := bufio.NewScanner(out)
@@ -86,7 +86,7 @@ func startSDK(s *programtest.Site) *sdk {
 	return c
 }
 
-func (c *sdk) order(about programtest.Object) {
+func (c *acpSDK) order(about programtest.Object) {
 	c.t.Helper()
 	if _, err := io.WriteString(c.in, programtest.Encoded(c.t, about)+"\n"); err != nil {
 		c.t.Fatal(err)
@@ -94,7 +94,7 @@ func (c *sdk) order(about programtest.Object) {
 }
 
 // until returns the next line that fits, and those before it with it.
-func (c *sdk) until(what string, fits func(came) bool) (last came, all []came) {
+func (c *acpSDK) until(what string, fits func(came) bool) (last came, all []came) {
 	c.t.Helper()
 	for patience := time.After(programtest.Patience); ; {
 		select {
@@ -126,12 +126,12 @@ func story(all []came) string {
 
 // connection is one client.
 type connection struct {
-	*sdk
+	*acpSDK
 	name string
 }
 
 // open connects a client by a command, or by a URL, and initializes it.
-func (c *sdk) open(name string, command []string, url string) *connection {
+func (c *acpSDK) open(name string, command []string, url string) *connection {
 	c.t.Helper()
 	c.order(programtest.Object{"on": name, "command": command, "url": url})
 	c.until("open", func(one came) bool { return one.On == name && one.Opened })
