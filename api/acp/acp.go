@@ -50,11 +50,9 @@ const MaxMessage = 16 << 20
 // Server carries out the calls of its sockets and sends them the updates of the sessions they opened. Start it before
 // it serves.
 type Server struct {
+	door.Core[event]
 	opts    Options
-	desk    *door.Desk
 	methods map[string]*method
-	follows *door.Follows[event]
-	feed    *door.SilentFeed
 
 	mu    sync.Mutex
 	peers map[*peer]struct{}
@@ -68,9 +66,8 @@ func New(options Options) (*Server, error) {
 	if options.Refused == nil {
 		options.Refused = func(string) {}
 	}
-	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{}, feed: &door.SilentFeed{},
-		peers: map[*peer]struct{}{}}
-	s.follows = door.NewFollows(options.Journal, show)
+	s := &Server{Core: door.NewCore(door.NewDesk(options.Rate, options.Clock), door.NewFollows(options.Journal, show)), opts: options,
+		methods: map[string]*method{}, peers: map[*peer]struct{}{}}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
 			return nil, fmt.Errorf("ACP method %s is in the table twice", m.name)
@@ -78,17 +75,6 @@ func New(options Options) (*Server, error) {
 		s.methods[m.name] = &m
 	}
 	return s, nil
-}
-
-// Start begins to pass on events.
-func (s *Server) Start(ctx context.Context) error { return s.follows.Start(ctx) }
-
-// Stop accepts no more messages and waits, within ctx, for messages in progress. The stream closes the sockets.
-func (s *Server) Stop(ctx context.Context) error {
-	if err := s.follows.Stop(ctx); err != nil {
-		return err
-	}
-	return s.desk.Stop(ctx)
 }
 
 // Handler serves the upgrades of a path, whose query names the runtime of new sessions. sockets serves this protocol.
@@ -115,9 +101,6 @@ func (s *Server) hasRuntime(name string) bool {
 	})
 }
 
-// Feed implements stream.Protocol.
-func (s *Server) Feed() stream.Feed { return s.feed }
-
 // Join implements stream.Protocol.
 func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
 	name := r.URL.Query().Get("runtime")
@@ -125,7 +108,7 @@ func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
 		name = s.opts.Operations.DefaultRuntime()
 	}
 	p := &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, out: door.NewOutbox(socket), runtime: name,
-		follows: map[string]*follow{}, cancels: map[string]int{}}
+		views: door.NewViews[*follow](socket, protocol), cancels: map[string]int{}}
 	s.mu.Lock()
 	s.peers[p] = struct{}{}
 	s.mu.Unlock()
@@ -139,7 +122,7 @@ func (s *Server) changed(session string) {
 	all := slices.Collect(maps.Keys(s.peers))
 	s.mu.Unlock()
 	for _, p := range all {
-		if f := p.following(session); f != nil {
+		if f := p.views.Of(session); f != nil {
 			f.showOptions()
 		}
 	}

@@ -132,7 +132,7 @@ func (f *follow) finish(p *prompt, end outcome) {
 // checkQueue finds the turns of queued prompts, in the background. It requires f.mu.
 func (f *follow) checkQueue() {
 	if slices.ContainsFunc(f.prompts, func(p *prompt) bool { return p.queued != "" }) {
-		f.peer.server.desk.Background(func() { f.settleQueue(f.peer.Context) })
+		f.peer.server.Desk.Background(func() { f.settleQueue(f.peer.Context) })
 	}
 }
 

@@ -20,9 +20,9 @@ type follow struct {
 	following *door.Following[event]
 
 	mu      sync.Mutex
-	pos     int64            // of the event that is being sent
-	late    bool             // the client catches up
-	ends    map[string]int64 // by text: how much of it the client has, in UTF-16 code units
+	pos     int64 // of the event that is being sent
+	late    bool  // the client catches up
+	ends    door.Texts
 	shown   map[string]*tool // the items that the client has
 	effort  string           // of the next messages, "" for the model's own
 	said    []string         // texts of this socket whose item has not come
@@ -46,50 +46,31 @@ type tool struct {
 // follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has
 // ended.
 func (p *peer) follow(s session.Session, held bool) *follow {
-	f := &follow{peer: p, id: s.ID, session: s, ends: map[string]int64{}, shown: map[string]*tool{}, saidIn: map[string]int{},
+	f := &follow{peer: p, id: s.ID, session: s, ends: door.Texts{}, shown: map[string]*tool{}, saidIn: map[string]int{},
 		asked: map[string]*asked{}, reading: map[string]bool{}, pointed: map[string]bool{}}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.gone {
+	if !p.views.Open(s.ID, func(before *follow) *follow {
+		if before != nil {
+			f.inherit(before)
+		}
+		f.following = p.server.Follows.Attach(s.ID, held, f.give)
+		return f
+	}) {
 		return nil
 	}
-	if before := p.follows[s.ID]; before != nil {
-		f.inherit(before)
-	}
-	f.following = p.server.follows.Attach(s.ID, held, f.give)
-	p.follows[s.ID] = f
-	p.listen()
 	return f
 }
 
 // inherit continues what another view of the session began, which ends.
 func (f *follow) inherit(before *follow) {
-	before.end()
+	before.End()
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	f.effort, f.said, f.prompts, f.over, f.usage = before.effort, before.said, before.prompts, before.over, before.usage
 	before.prompts = nil
 }
 
-// following returns how the socket follows a session, or nil.
-func (p *peer) following(session string) *follow {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.follows[session]
-}
-
-// unfollow ends what the socket gets of a session.
-func (p *peer) unfollow(session string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f := p.follows[session]; f != nil {
-		delete(p.follows, session)
-		f.end()
-		p.listen()
-	}
-}
-
-func (f *follow) end() {
+// End implements door.View.
+func (f *follow) End() {
 	f.following.Detach()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,16 +90,16 @@ func (f *follow) give(e event) {
 	switch {
 	case e.ended:
 		f.finishWith(f.prompts, outcome{reason: "The session was deleted."})
-		f.peer.server.desk.Background(func() { f.peer.unfollow(f.id) })
+		f.peer.server.Desk.Background(func() { f.peer.views.Drop(f.id) })
 	case e.moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
-			f.peer.server.desk.Background(func() { f.peer.recheck(f.id) })
+			f.peer.server.Desk.Background(func() { f.peer.recheck(f.id) })
 		}
 	case e.queue:
 		f.checkQueue()
 	case e.asked != "":
 		f.reading[e.asked] = true
-		f.peer.server.desk.Background(func() { f.askOpen(f.peer.Context, false) })
+		f.peer.server.Desk.Background(func() { f.askOpen(f.peer.Context, false) })
 	case e.settled != "":
 		f.settle(e.settled)
 	case e.method == wire.MethodCommandOutput:
@@ -139,7 +120,7 @@ func (f *follow) around(e event) {
 	case wire.MethodTurnStarted:
 		f.checkQueue()
 		if !f.late {
-			f.peer.server.desk.Background(f.showOptions)
+			f.peer.server.Desk.Background(f.showOptions)
 		}
 	case wire.MethodTurnCompleted:
 		f.turnEnded(wire.Members(e.params, "turn")[0])

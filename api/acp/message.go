@@ -9,6 +9,9 @@ const (
 	codeNotFound = -32002
 )
 
+// protocol names the protocol in records.
+const protocol = "acp"
+
 // form is the form of messages: JSON-RPC 2.0.
 const form = door.Words("2.0")
 

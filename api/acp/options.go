@@ -168,7 +168,7 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 	if err != nil {
 		return nil, err
 	}
-	f := c.following(id)
+	f := c.views.Of(id)
 	if f == nil {
 		return nil, door.Invalid("the session is not open on this connection")
 	}
@@ -195,7 +195,7 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 		return nil, door.Invalid("the session has no option " + option)
 	}
 	if !next.Equal(found.Controls) {
-		by := operations.Audit{Actor: c.Actor(), Source: "acp"}
+		by := operations.Audit{Actor: c.Actor(), Source: protocol}
 		changed, err := c.ops().SetControls(ctx, id, operations.ScopeSession, next, by)
 		if err != nil {
 			return nil, err

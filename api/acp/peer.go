@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"harness/internal/operations"
 	"harness/internal/runtime/acp/words"
 	"harness/internal/runtime/wire"
-	"harness/stream"
 )
 
 // peer is one socket.
@@ -30,9 +27,9 @@ type peer struct {
 	// opening is held for reading while a session opens. Messages about sessions wait for it.
 	opening sync.RWMutex
 
-	mu      sync.Mutex // held before the locks of a follow
-	gone    bool
-	follows map[string]*follow
+	views *door.Views[*follow]
+
+	mu sync.Mutex
 	// cancels counts the cancellations by session, in the order of the client's messages.
 	cancels map[string]int
 }
@@ -92,7 +89,7 @@ func (p *peer) OnMessage(text []byte) {
 		p.opening.RLock()
 		done = p.opening.RUnlock
 	}
-	p.server.desk.Run(p.Caller, func() ([]byte, func()) {
+	p.server.Desk.Run(p.Caller, func() ([]byte, func()) {
 		defer done()
 		if row == nil || !row.opens {
 			p.opening.Lock()
@@ -153,7 +150,7 @@ func (p *peer) carryOut(ctx context.Context, m door.Message, cancels int) {
 
 // attempt describes the request, for the rules of all doors.
 func (c *call) attempt(name string) door.Attempt {
-	try := door.Attempt{Protocol: "acp", Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
+	try := door.Attempt{Protocol: protocol, Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
 	if c.method != nil && c.method.handle != nil {
 		try.Role, try.Run = c.method.role, func(ctx context.Context) (any, error) { return c.method.handle(ctx, c) }
 	}
@@ -190,23 +187,5 @@ func (p *peer) leave() {
 	p.server.mu.Lock()
 	delete(p.server.peers, p)
 	p.server.mu.Unlock()
-	p.mu.Lock()
-	all := p.follows
-	p.follows, p.gone = nil, true
-	p.mu.Unlock()
-	for _, one := range all {
-		one.end()
-	}
-}
-
-// listen says to the stream which sessions the socket follows, so that their live text comes from other nodes.
-// It requires mu.
-func (p *peer) listen() {
-	sessions := make([]string, 0, len(p.follows))
-	for id := range p.follows {
-		sessions = append(sessions, id)
-	}
-	slices.Sort(sessions)
-	p.Socket.SetAudience(stream.Audience{Key: "acp\x00" + strings.Join(sessions, "\x00"), Sessions: sessions,
-		Sees: func(*stream.Frame) bool { return false }})
+	p.views.Close()
 }

@@ -57,7 +57,7 @@ func promptSession(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := c.following(c.session)
+	f := c.views.Of(c.session)
 	if f == nil {
 		f = c.follow(found, false)
 	}
@@ -278,7 +278,7 @@ func cancelSession(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := c.following(id); f != nil {
+	if f := c.views.Of(id); f != nil {
 		err = f.cancel(ctx, c.cancels)
 	}
 	return nil, err

@@ -161,12 +161,7 @@ func (f *follow) settle(id string) {
 
 // open finds a request of a session that the socket follows, also before the client is asked.
 func (p *peer) open(ctx context.Context, id string) (*follow, *asked) {
-	p.mu.Lock()
-	all := make([]*follow, 0, len(p.follows))
-	for _, one := range p.follows {
-		all = append(all, one)
-	}
-	p.mu.Unlock()
+	all := p.views.All()
 	for _, f := range all {
 		f.mu.Lock()
 		r := f.asked[id]
@@ -210,7 +205,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	if errors.Is(err, errNoDecision) {
 		return
 	}
-	about := audit.Call{Protocol: "acp", Route: method, SessionID: f.id, Outcome: "ok"}
+	about := audit.Call{Protocol: protocol, Route: method, SessionID: f.id, Outcome: "ok"}
 	var late *session.SettledError
 	if err != nil {
 		failed := operations.Classify(err)

@@ -174,7 +174,7 @@ func (c *call) attach(ctx context.Context, send func(*follow, opened) (func(even
 	view := f.offers(ctx, found)
 	drop, pos, err := send(f, in)
 	if err != nil {
-		c.unfollow(found.ID)
+		c.views.Drop(found.ID)
 		return nil, err
 	}
 	view["_meta"] = object{"harness": meta{Pos: pos}}
@@ -273,13 +273,13 @@ func closeSession(ctx context.Context, c *call) (any, error) {
 	if _, err := c.ops().Find(ctx, id); err != nil {
 		return nil, err
 	}
-	if f := c.following(id); f != nil {
+	if f := c.views.Of(id); f != nil {
 		f.mu.Lock()
 		c.ended = len(f.prompts) > 0
 		f.mu.Unlock()
 		err = f.cancel(ctx, math.MaxInt)
 		f.finishAll(outcome{status: runtime.TurnInterrupted})
-		c.unfollow(id)
+		c.views.Drop(id)
 	}
 	return object{}, err
 }
@@ -287,7 +287,7 @@ func closeSession(ctx context.Context, c *call) (any, error) {
 // recheck ends what the socket gets of a session that left the caller's projects.
 func (p *peer) recheck(id string) {
 	if p.ops().CheckSession(p.Context, id) != nil {
-		p.unfollow(id)
+		p.views.Drop(id)
 	}
 }
 
@@ -296,7 +296,7 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 	f.mu.Lock()
 	f.ends, f.late = had.Texts, true
 	if f.ends == nil {
-		f.ends = map[string]int64{}
+		f.ends = door.Texts{}
 	}
 	f.mu.Unlock()
 	for _, key := range had.Keys {

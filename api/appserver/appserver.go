@@ -43,11 +43,9 @@ const MaxMessage = 16 << 20
 // Server carries out the calls of its sockets and sends them the events of the sessions they opened. Start it before
 // it serves.
 type Server struct {
+	door.Core[event]
 	opts    Options
-	desk    *door.Desk
 	methods map[string]*method
-	follows *door.Follows[event]
-	feed    *door.SilentFeed
 
 	mu      sync.Mutex
 	unknown map[string]bool // names of refused methods that are not in the table
@@ -64,9 +62,8 @@ func New(options Options) (*Server, error) {
 	if options.Refused == nil {
 		options.Refused = func(string) {}
 	}
-	s := &Server{opts: options, desk: door.NewDesk(options.Rate, options.Clock), methods: map[string]*method{},
-		feed: &door.SilentFeed{}, unknown: map[string]bool{}}
-	s.follows = door.NewFollows(options.Journal, show)
+	s := &Server{Core: door.NewCore(door.NewDesk(options.Rate, options.Clock), door.NewFollows(options.Journal, show)), opts: options,
+		methods: map[string]*method{}, unknown: map[string]bool{}}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
 			return nil, fmt.Errorf("app-server method %s is in the table twice", m.name)
@@ -76,24 +73,11 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Start begins to pass on events.
-func (s *Server) Start(ctx context.Context) error { return s.follows.Start(ctx) }
-
-// Stop accepts no more messages and waits, within ctx, for messages in progress. The stream closes the sockets.
-func (s *Server) Stop(ctx context.Context) error {
-	if err := s.follows.Stop(ctx); err != nil {
-		return err
-	}
-	return s.desk.Stop(ctx)
-}
-
-// Feed implements stream.Protocol.
-func (s *Server) Feed() stream.Feed { return s.feed }
-
 // Join implements stream.Protocol.
 func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
-	p := &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, out: door.NewOutbox(socket), follows: map[string]*follow{}}
-	context.AfterFunc(socket.Context(), p.leave)
+	p := &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, out: door.NewOutbox(socket),
+		views: door.NewViews[*follow](socket, protocol)}
+	context.AfterFunc(socket.Context(), p.views.Close)
 	return p
 }
 

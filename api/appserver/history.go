@@ -91,7 +91,7 @@ func listItems(ctx context.Context, c *call) (any, error) {
 			data = append(data, listedItem{entry.TurnID, ids.add(entry, item)})
 		}
 	}
-	if f := c.following(in.ThreadID); f != nil && in.Cursor == "" && in.SortDirection != "asc" {
+	if f := c.views.Of(in.ThreadID); f != nil && in.Cursor == "" && in.SortDirection != "asc" {
 		c.send = func(answer []byte) { f.release(answer, pos, whole, func() { f.grow(growing, entries) }) }
 	}
 	return object{"data": data, "nextCursor": orNil(next)}, nil

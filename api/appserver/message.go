@@ -2,6 +2,9 @@ package appserver
 
 import "harness/api/door"
 
+// protocol names the protocol in records.
+const protocol = "app-server"
+
 // form is the form of messages. The protocol has no member jsonrpc.
 const form = door.Words("")
 

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"harness/api/door"
 	"harness/internal/operations"
-	"harness/stream"
 )
 
 // peer is one socket.
@@ -23,10 +20,7 @@ type peer struct {
 
 	// without are the notifications that the client does not want, nil before it initializes.
 	without atomic.Pointer[[]string]
-
-	mu      sync.Mutex // held before the locks of a follow
-	gone    bool
-	follows map[string]*follow
+	views   *door.Views[*follow]
 }
 
 // call is one request of a socket.
@@ -66,7 +60,7 @@ func (p *peer) OnMessage(text []byte) {
 		p.carryOut(p.Context, m) // what follows may come before its answer
 		return
 	}
-	p.server.desk.Run(p.Caller, func() ([]byte, func()) {
+	p.server.Desk.Run(p.Caller, func() ([]byte, func()) {
 		if m.Method == "" {
 			p.decide(p.Context, m)
 		} else {
@@ -105,7 +99,7 @@ func (p *peer) carryOut(ctx context.Context, m door.Message) {
 
 // attempt describes the request, for the rules of all doors.
 func (c *call) attempt(name string) door.Attempt {
-	try := door.Attempt{Protocol: "app-server", Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
+	try := door.Attempt{Protocol: protocol, Method: name, Reads: c.server.opts.Reads, Failed: c.failed}
 	if c.method != nil && c.method.handle != nil {
 		try.Role, try.Run = c.method.role, func(ctx context.Context) (any, error) { return c.method.handle(ctx, c) }
 	}
@@ -155,27 +149,4 @@ func (p *peer) wants(method string) bool {
 // warn shows a text in the client's list of warnings.
 func (p *peer) warn(session, text string) {
 	p.notify(noticeWarning, object{"threadId": session, "message": text})
-}
-
-// leave ends what the socket follows.
-func (p *peer) leave() {
-	p.mu.Lock()
-	all := p.follows
-	p.follows, p.gone = nil, true
-	p.mu.Unlock()
-	for _, one := range all {
-		one.end()
-	}
-}
-
-// listen says to the stream which sessions the socket follows, so that their live text comes from other nodes.
-// It requires mu.
-func (p *peer) listen() {
-	sessions := make([]string, 0, len(p.follows))
-	for id := range p.follows {
-		sessions = append(sessions, id)
-	}
-	slices.Sort(sessions)
-	p.Socket.SetAudience(stream.Audience{Key: "app-server\x00" + strings.Join(sessions, "\x00"), Sessions: sessions,
-		Sees: func(*stream.Frame) bool { return false }})
 }

@@ -59,13 +59,7 @@ func (f *follow) settle(s settled) {
 
 // open finds a request that the client was asked.
 func (p *peer) open(id string) (*follow, *asked) {
-	p.mu.Lock()
-	all := make([]*follow, 0, len(p.follows))
-	for _, one := range p.follows {
-		all = append(all, one)
-	}
-	p.mu.Unlock()
-	for _, one := range all {
+	for _, one := range p.views.All() {
 		one.mu.Lock()
 		r := one.asked[id]
 		if r != nil {
@@ -90,7 +84,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 		err = errNoDecision
 	} else {
 		err = p.settleAs(ctx, r, m.Result)
-		about := audit.Call{Protocol: "app-server", Route: r.method, SessionID: r.session, Outcome: "ok"}
+		about := audit.Call{Protocol: protocol, Route: r.method, SessionID: r.session, Outcome: "ok"}
 		if err != nil {
 			about.Outcome, about.Code = "refused", string(operations.Classify(err).Code)
 		}

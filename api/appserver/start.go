@@ -113,7 +113,7 @@ func updateSettings(ctx context.Context, c *call) (any, error) {
 	}
 	if !next.Equal(detail.Session.Controls) {
 		changed, err := c.ops().SetControls(ctx, c.session, operations.ScopeSession, next,
-			operations.Audit{Actor: c.Actor(), Source: "app-server"})
+			operations.Audit{Actor: c.Actor(), Source: protocol})
 		if err != nil {
 			problem = c.failed(ctx, err).Message
 		} else {

@@ -123,12 +123,12 @@ func resumeThread(ctx context.Context, c *call) (any, error) {
 	}
 	detail, err := c.detail(ctx)
 	if err != nil {
-		c.unfollow(found.ID)
+		c.views.Drop(found.ID)
 		return nil, err
 	}
 	open, err := c.ops().Pending(ctx, found.ID)
 	if err != nil {
-		c.unfollow(found.ID)
+		c.views.Drop(found.ID)
 		return nil, err
 	}
 	c.after = append(c.after, func() {
@@ -143,7 +143,7 @@ func unsubscribe(_ context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.unfollow(id) {
+	if !c.views.Drop(id) {
 		return object{"status": "notSubscribed"}, nil
 	}
 	return object{"status": "unsubscribed"}, nil
@@ -152,7 +152,7 @@ func unsubscribe(_ context.Context, c *call) (any, error) {
 // recheck ends what the socket gets of a session that left the caller's projects.
 func (p *peer) recheck(id string) {
 	if p.server.opts.Operations.CheckSession(p.Context, id) != nil {
-		p.unfollow(id)
+		p.views.Drop(id)
 	}
 }
 

@@ -45,7 +45,7 @@ func startTurn(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if !next.Equal(detail.Session.Controls) {
-		audit := operations.Audit{Actor: c.Actor(), Source: "app-server"}
+		audit := operations.Audit{Actor: c.Actor(), Source: protocol}
 		if _, err := c.ops().SetControls(ctx, c.session, operations.ScopeSession, next, audit); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := c.following(c.session)
+	f := c.views.Of(c.session)
 	if f != nil {
 		f.expect(message.Text)
 	}

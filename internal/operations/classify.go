@@ -90,6 +90,8 @@ const (
 	CodeRuntimeTimeout     Code = "runtime_timeout"
 	CodeRuntimeRefused     Code = "runtime_refused"
 	CodeDeadline           Code = "deadline"
+	CodeWiderThanParent    Code = "wider_than_parent"
+	CodeKeyReused          Code = "idempotency_key_reused"
 	CodeLimitReached       Code = "limit_reached"
 	CodeUnsupported        Code = "unsupported_by_runtime"
 	CodeUnsupportedControl Code = "unsupported_control"
@@ -227,6 +229,16 @@ func unreachable() row {
 	return one
 }
 
+// treeLimit adds when the limit allows more.
+func treeLimit() row {
+	one := typed[*session.TreeLimitError](CodeLimitReached)
+	one.refine = func(_ error, f *Failure) {
+		f.RetryAfter = CauseOf[*session.TreeLimitError](*f).RetryAfter
+		f.Retry = f.RetryAfter > 0
+	}
+	return one
+}
+
 // unavailable adds whether the runtime may soon be available: after a restart, or once it has reported an unsettled
 // turn.
 func unavailable() row {
@@ -251,6 +263,9 @@ var table = []row{
 	typed[*LimitedError](CodeProjectLimited),
 	typed[*InvalidError](CodeInvalid),
 	typed[*PartsError](CodeInvalidParts),
+	typed[*session.WiderThanParentError](CodeWiderThanParent),
+	sentinel(CodeKeyReused, session.ErrKeyReused),
+	treeLimit(),
 	typed[*runtime.ReplyError](CodeInvalidReply),
 	typed[*DisabledRuntimeError](CodeRuntimeDisabled),
 	typed[*session.UnknownRuntimeError](CodeUnknownRuntime),

@@ -22,6 +22,8 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	// Lineage is nil if no session may start others.
+	Lineage LineageStore
 }
 
 // Options are the parts of a Service. Sessions and Controls are required.
@@ -57,6 +59,7 @@ type Service struct {
 	*Turns
 	*Threads
 	*Queue
+	*Family
 	*Decider
 	*Projects
 	*ControlEditor
@@ -74,12 +77,14 @@ func New(o Options) *Service {
 	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
-	return &Service{
+	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor}
+	service := &Service{
 		Access:        access,
 		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
 		Reader:        &Reader{access: access, store: o.Sessions.Reader},
 		Editor:        &Editor{access: access, store: o.Sessions.Editor},
-		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures},
+		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
+		Family:        family,
 		Threads:       &Threads{access: access, store: o.Sessions.Threads},
 		Queue:         &Queue{access: access, store: o.Sessions.Queue, uploads: pictures},
 		Decider:       &Decider{access: access, store: o.Sessions.Requests, runtimes: runtimes},
@@ -92,6 +97,8 @@ func New(o Options) *Service {
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
 	}
+	family.opener = service.Opener
+	return service
 }
 
 // after calls do unless a check refused the operation.

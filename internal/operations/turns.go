@@ -34,6 +34,7 @@ type Turns struct {
 	access  *Access
 	store   TurnStore
 	uploads Pictures
+	family  *Family
 }
 
 // Send starts a turn with a message, or steers it into the running one. If the runtime cannot steer, the message is
@@ -70,7 +71,8 @@ func (s *Turns) TurnForKey(ctx context.Context, sessionID, key string) (string, 
 	})
 }
 
-// Interrupt ends the running turn with the background work it started, any turn for turnID "", and returns its id.
+// Interrupt ends the running turn with the background work it started, any turn for turnID "", and returns its id. It
+// also ends the turns of all sessions below (Family).
 // session.ErrNoActiveTurn, session.ErrWrongTurn.
 func (s *Turns) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
@@ -90,6 +92,9 @@ func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBack
 	stopped, err := s.store.StopTurn(ctx, sessionID, turnID, keepBackground)
 	if errors.Is(err, session.ErrNotFound) {
 		err = session.ErrNoActiveTurn // it was deleted in the meantime
+	}
+	if turnID == "" || !errors.Is(err, session.ErrWrongTurn) {
+		s.interruptBelow(ctx, sessionID)
 	}
 	return stopped, err
 }
@@ -129,6 +134,19 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 // which background work ended and which continues.
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {
-		return s.store.StopSession(ctx, sessionID, keepBackground)
+		stopped, err := s.store.StopSession(ctx, sessionID, keepBackground)
+		s.interruptBelow(ctx, sessionID)
+		return stopped, err
 	})
+}
+
+// interruptBelow ends the running turns of the sessions below a session. It skips those that run on another node.
+func (s *Turns) interruptBelow(ctx context.Context, sessionID string) {
+	below, err := s.family.Descendants(ctx, sessionID)
+	if err != nil {
+		return // the session itself was interrupted
+	}
+	for _, one := range below {
+		_, _ = s.store.StopTurn(ctx, one.SessionID, "", false) // most are idle
+	}
 }

@@ -109,11 +109,12 @@ func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
 func (c *Config) HasDoor(name string) bool { return slices.Contains(c.Doors, name) }
 
 // DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS, DoorACP the Agent Client Protocol, DoorAGUI
-// that of web UIs. doorsNone serves none.
+// that of web UIs, DoorMCP control over MCP. doorsNone serves none.
 const (
 	DoorAppServer = "app-server"
 	DoorACP       = "acp"
 	DoorAGUI      = "ag-ui"
+	DoorMCP       = "mcp"
 	doorsNone     = "none"
 )
 

@@ -186,6 +186,8 @@ type Create struct {
 	NativeTools string
 	// ProjectID is the project of the session, "" for none.
 	ProjectID string
+	// Child is the lineage of a session that another session starts, nil for others.
+	Child *Lineage
 }
 
 // ListQuery selects a page of sessions.
@@ -257,6 +259,8 @@ type Message struct {
 	Names []string `json:"-"`
 	// Accepted runs in the transaction that stores the resulting turn; nil stores nothing.
 	Accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) `json:"-"`
+	// Mail is the envelope of a queued message from another session, nil for others.
+	Mail *Envelope `json:"-"`
 	// Retries is the turn that this message retries (manager.Service.Retry).
 	Retries string `json:"-"`
 }

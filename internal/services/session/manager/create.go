@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/controledit"
+	"harness/internal/services/session/lineage"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
@@ -188,7 +189,11 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 		if err := store.InsertSession(ctx, tx, sess, &c.controls); err != nil {
 			return nil, err
 		}
-		events := []journal.Event{sessionCreated(sess)}
+		started, err := lineage.Insert(ctx, tx, sess.ID, c.in.Child, s.now())
+		if err != nil {
+			return nil, err
+		}
+		events := append([]journal.Event{sessionCreated(sess)}, started...)
 		if c.in.ProjectID != "" {
 			assigned, err := s.Organizer.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/lineage"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
@@ -37,6 +38,8 @@ type Deleter struct {
 	ended      *takeover.EndedTurns // of folders
 	lookup     func(ctx context.Context, sessionID string) (session.Session, error)
 	checkOwner func(one session.Session) error
+	archive    func(ctx context.Context, sessionID string) (session.Session, error)
+	lineage    *lineage.Reader
 	loadView   func(runtimeName, sessionID string)
 	inOrder    func(ctx context.Context, prepare func() journal.Unit) error
 	log        zerolog.Logger
@@ -79,6 +82,7 @@ func (s *Deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	}
 	s.loadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // a deletion must be complete
+	s.archiveDescendants(ctx, sessionID, by)
 	files, notified, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
 		return session.Deleted{}, err
@@ -89,6 +93,25 @@ func (s *Deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	}
 	s.agents.RemoveWorkers(ctx, dismissed, by)
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
+}
+
+// archiveDescendants archives the sessions that a session started, and those below them. It does so before the deletion,
+// so that a repeated deletion completes it. A failure does not prevent the deletion.
+func (s *Deleter) archiveDescendants(ctx context.Context, sessionID string, by time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	below, err := s.lineage.Descendants(ctx, sessionID)
+	for _, one := range below {
+		if found, gone := s.reader.Stored(ctx, one.SessionID); gone != nil || found.Archived {
+			continue
+		}
+		if _, failed := s.archive(ctx, one.SessionID); failed != nil && !session.Absent(failed) {
+			err = errors.Join(err, failed)
+		}
+	}
+	if err != nil {
+		s.log.Warn().Err(err).Str("session", sessionID).Msg("a session of a deleted session is not archived; archive it")
+	}
 }
 
 // deleteThread makes the runtime end the running turn and delete the conversation. notified is false if the runtime

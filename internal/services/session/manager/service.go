@@ -27,6 +27,7 @@ import (
 	"harness/internal/services/session/background"
 	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/items"
+	"harness/internal/services/session/lineage"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/session/outbox"
@@ -132,6 +133,7 @@ type Service struct {
 
 	Registry      *registry.Registry
 	Reader        *reading.Reader
+	Lineage       *lineage.Reader
 	Outbox        *outbox.Outbox
 	Ownership     *takeover.Ownership
 	Mover         *takeover.Mover
@@ -191,6 +193,7 @@ func New(opts Options) *Service {
 		Stopper: &Stopper{}, TurnFinder: &TurnFinder{}, importer: &importer{},
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	s.Lineage = lineage.New(opts.DB, s.now)
 	s.Ownership = takeover.NewOwnership(takeover.OwnershipOptions{Journal: opts.Journal, DB: opts.DB, Logger: opts.Logger,
 		Clock: opts.Clock, Node: takeover.Node{NodeID: opts.NodeID, NoRuntimes: opts.NoRuntimes, Draining: opts.Draining,
 			Lease: opts.Sure, AdoptNodes: opts.AdoptNodes, OnlyNode: opts.OnlyNode, Movable: opts.Movable, Lapsed: opts.Lapsed}})
@@ -245,7 +248,8 @@ func (s *Service) compose() {
 		folders: s.Checker, stopper: s.Stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Conversations.Lookup,
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
 	*s.Deleter = Deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
-		agents: s.Agents, stopper: s.Stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Conversations.Lookup,
+		agents: s.Agents, stopper: s.Stopper, archive: s.Organizer.Archive, lineage: s.Lineage, deletions: s.deletions,
+		ended: s.workspaces, lookup: s.Conversations.Lookup,
 		checkOwner: s.Ownership.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
 	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
 		wantRoom: s.adoption.wantRoom, now: s.now}

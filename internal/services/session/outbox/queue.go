@@ -13,6 +13,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/lineage"
 	"harness/internal/services/session/store"
 )
 
@@ -25,6 +26,9 @@ func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session
 	message := session.Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
 		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox}
 	var err error
+	if message.Text, err = lineage.Addressed(ctx, o.opts.DB.Read(), one.ID, m.Text); err != nil {
+		return message, err
+	}
 	if o.opts.Pictures != nil && len(m.Images) > 0 {
 		message.Images, err = o.opts.Pictures(ctx, one.SessionID, m.Images)
 	}
@@ -101,6 +105,9 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+store.QueuedColumns+`)
 			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, o.opts.Now(),
 			store.QueuedChecksum(text))
+		if err == nil && message.Mail != nil {
+			err = lineage.InsertMail(ctx, tx, id, sessionID, *message.Mail, o.opts.Now())
+		}
 		return err
 	})
 	return id, now, err

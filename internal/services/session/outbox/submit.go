@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/lineage"
 	"harness/internal/services/session/store"
 )
 
@@ -61,6 +62,9 @@ func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Qu
 	if err == nil { // a repeated request with the message's key gets the turn
 		_, err = tx.ExecContext(ctx, `update message_keys set made = $2 where session_id = $3 and made = $1`,
 			database.EncodeText(one.ID), database.EncodeText(turnID), database.EncodeText(one.SessionID))
+	}
+	if err == nil {
+		err = lineage.DeliverMail(ctx, tx, one.ID, turnID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store that waiting message %s was sent: %w", one.ID, err)
