@@ -46,10 +46,12 @@ func (k *call) family(ctx context.Context, in listInput) (any, error) {
 	views := []sessionView{}
 	for _, one := range slices.Concat([]session.Lineage{{SessionID: k.agent()}}, below) {
 		read, _, err := k.ops().Read(ctx, one.SessionID, operations.Reading{Limit: 1, OmitDetails: true})
-		if code := operations.Classify(err).Code; err != nil && code != operations.CodeSessionDeleted && code != operations.CodeSessionNotFound {
+		if code := operations.Classify(err).Code; err != nil && code != operations.CodeSessionDeleted &&
+			code != operations.CodeSessionNotFound {
 			return nil, err
 		}
-		if s := read.Session; err == nil && (in.State == "" || in.State == string(s.Activity.State)) && (in.Runtime == "" || in.Runtime == s.Runtime) {
+		if s := read.Session; err == nil && (in.State == "" || in.State == string(s.Activity.State)) &&
+			(in.Runtime == "" || in.Runtime == s.Runtime) {
 			views = append(views, viewOf(s, one.ParentID))
 		}
 	}
@@ -67,7 +69,8 @@ func (k *call) startChild(ctx context.Context, in startInput) (any, error) {
 
 // mail queues a message of the agent's session. With now, it does not wait for the end of the running turn.
 func (k *call) mail(ctx context.Context, in messageInput) (any, error) {
-	sent, err := k.ops().SendMail(ctx, k.agent(), operations.Mail{Key: string(in.Key), To: in.Session, Text: string(in.Text), ReplyTo: in.ReplyTo})
+	sent, err := k.ops().SendMail(ctx, k.agent(), operations.Mail{Key: string(in.Key), To: in.Session, Text: string(in.Text),
+		ReplyTo: in.ReplyTo})
 	if err == nil && in.When == "now" && sent.State == session.MailQueued {
 		_, err = k.ops().SendQueued(ctx, in.Session, sent.ID)
 	}

@@ -44,7 +44,8 @@ func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolReques
 	work func(ctx context.Context, k *call) (any, error)) *sdk.CallToolResult {
 	reason, pause, leave := c.server.desk.Enter(c.Caller)
 	if reason != door.Accepted {
-		return result(nil, &failure{Code: "limit_reached", Message: reason.Failed(pause).Message, RetryAfter: max(1000, pause.Milliseconds())})
+		return result(nil, &failure{Code: "limit_reached", Message: reason.Failed(pause).Message,
+			RetryAfter: max(1000, pause.Milliseconds())})
 	}
 	defer leave()
 	own, cancel := context.WithCancel(c.Context) // the protocol's own context does not end with the request

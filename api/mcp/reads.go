@@ -202,7 +202,8 @@ func listRuntimes(ctx context.Context, k *call, _ struct{}) (any, error) {
 	var asking sync.WaitGroup
 	for i, one := range states {
 		can := one.Capabilities
-		views[i] = runtimeView{one.Name, one.Default, string(one.Status.State), []string{}, can.Sandboxes, can.ApprovalPolicies, can.NetworkAccess}
+		views[i] = runtimeView{one.Name, one.Default, string(one.Status.State), []string{}, can.Sandboxes, can.ApprovalPolicies,
+			can.NetworkAccess}
 		if one.Offered == operations.RuntimeDisabled {
 			views[i].State = string(operations.RuntimeDisabled)
 			continue

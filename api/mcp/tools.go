@@ -55,15 +55,16 @@ type handler[In any] func(ctx context.Context, k *call, in In) (any, error)
 
 func add[In any](t *tableBuilder, name string, agents bool, role door.Role, run handler[In], description string) {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[limit]():       {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(float64(maxLimit))},
-		reflect.TypeFor[until]():       oneOf("idle", "needs_person", "change", "mail"),
-		reflect.TypeFor[when]():        oneOf("now", "after_turn"),
-		reflect.TypeFor[decision]():    oneOf("accept", "decline", "cancel"),
-		reflect.TypeFor[scope]():       oneOf("turn", "session"),
-		reflect.TypeFor[sessionList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1), MaxItems: jsonschema.Ptr(16)},
-		reflect.TypeFor[timeout]():     {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
-		reflect.TypeFor[key]():         {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
-		reflect.TypeFor[text]():        {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
+		reflect.TypeFor[limit]():    {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(float64(maxLimit))},
+		reflect.TypeFor[until]():    oneOf("idle", "needs_person", "change", "mail"),
+		reflect.TypeFor[when]():     oneOf("now", "after_turn"),
+		reflect.TypeFor[decision](): oneOf("accept", "decline", "cancel"),
+		reflect.TypeFor[scope]():    oneOf("turn", "session"),
+		reflect.TypeFor[sessionList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1),
+			MaxItems: jsonschema.Ptr(16)},
+		reflect.TypeFor[timeout](): {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
+		reflect.TypeFor[key]():     {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
+		reflect.TypeFor[text]():    {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
 	}})
 	if err != nil {
 		t.err = err

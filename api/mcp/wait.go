@@ -60,7 +60,8 @@ func (w *waits) enter(who string) (leave func(), ok bool) {
 func wait(ctx context.Context, k *call, in waitInput) (any, error) {
 	leave, ok := k.server.waits.enter(k.Actor())
 	if !ok {
-		refused := refuse(http.StatusTooManyRequests, string(operations.CodeLimitReached), fmt.Sprintf("%d calls of wait are open; end one", maxWaits))
+		refused := refuse(http.StatusTooManyRequests, string(operations.CodeLimitReached),
+			fmt.Sprintf("%d calls of wait are open; end one", maxWaits))
 		refused.Data.(*failure).RetryAfter = 1000 //nolint:forcetypeassert // refuse sets it
 		return nil, refused
 	}
