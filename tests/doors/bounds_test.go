@@ -75,7 +75,7 @@ func TestSocketsOfFrontEndsStayCheap(t *testing.T) {
 	}
 }
 
-// memoryOf returns the bytes that each of idleSockets takes in this process.
+// memoryOf returns the bytes of each of idleSockets.
 func memoryOf(dial func()) int64 {
 	before := inUse()
 	for range idleSockets {
