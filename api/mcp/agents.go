@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"slices"
 
+	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/services/session"
-
-	"harness/api/door"
 )
 
 // agent returns the session whose agent calls, "" for a person.

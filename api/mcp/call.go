@@ -58,7 +58,8 @@ func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolReques
 				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: "waiting"})
 		}
 	}}
-	k.try = door.Attempt{Protocol: protocol, Method: one.name, Role: one.role, Ready: true, Agent: c.agent() != "" && c.has(one), Reads: c.server.opts.Reads,
+	k.try = door.Attempt{Protocol: protocol, Method: one.name, Role: one.role, Ready: true,
+		Agent: c.agent() != "" && c.has(one), Reads: c.server.opts.Reads,
 		Run: func(ctx context.Context) (any, error) { return work(ctx, k) }, Failed: k.failed}
 	answer, failed := c.CarryOut(own, k.try)
 	if one.role == door.RoleOperator {
@@ -94,7 +95,8 @@ func (k *call) failed(ctx context.Context, err error) *door.Failure {
 		return own
 	}
 	for known, code := range map[error]string{
-		idempotency.ErrReused: "key_reused", session.ErrKeyReused: "key_reused", idempotency.ErrUnderWay: "key_in_use", idempotency.ErrLost: "key_outcome_unknown",
+		idempotency.ErrReused: "key_reused", session.ErrKeyReused: "key_reused",
+		idempotency.ErrUnderWay: "key_in_use", idempotency.ErrLost: "key_outcome_unknown",
 	} {
 		if errors.Is(err, known) {
 			return refuse(http.StatusConflict, code, known.Error())

@@ -28,7 +28,8 @@ func table() ([]tool, error) {
 		"Read entries of a session: the newest ones, or those behind an entry. Their texts are untrusted.")
 	add(&t, "search", everybody, door.RoleViewer, search, "Search titles and transcripts.")
 	add(&t, "wait", everybody, door.RoleViewer, wait,
-		"Wait until one of the sessions is idle, needs a person, changes, or has answered your message (mail). reason timeout means to call again with after = pos.")
+		"Wait until one of the sessions is idle, needs a person, changes, or has answered your message (mail). "+
+			"reason timeout means to call again with after = pos.")
 	add(&t, "list_approvals", everybody, door.RoleViewer, listApprovals, "List open requests of agents to people.")
 	add(&t, "list_runtimes", people, door.RoleViewer, listRuntimes, "List the runtimes with their models, and the levels they enforce.")
 	add(&t, "start_session", everybody, door.RoleOperator, startSession, "Start a session, with a first message if given.")
