@@ -91,6 +91,9 @@ type Protocols struct {
 	RPC RPC
 	// Doors serve the protocols for front ends, by path. Only upgrades of / reach them.
 	Doors map[string]http.Handler
+	// Control serves mcp.Path, also to agents if ControlAgents is set. If nil, it returns 404.
+	Control       http.Handler
+	ControlAgents bool
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
 	// AGUI serves clients of AG-UI; its Operations are these.
@@ -221,7 +224,7 @@ func New(options Options) http.Handler {
 	for _, limiter := range s.Limiters {
 		limiter.Record(func(refusal http.Handler) http.Handler { return calls.Middleware(s.Calls, s.anyRoute(find), refusal) })
 	}
-	return calls.Middleware(s.Calls, find, s.observe(s.recoverPanics(handler)))
+	return calls.Middleware(s.Calls, s.anyRoute(find), s.observe(s.recoverPanics(handler)))
 }
 
 // anyRoute also finds the routes beside the API.

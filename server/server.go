@@ -26,6 +26,7 @@ import (
 	"harness/api/appserver"
 	"harness/api/conns"
 	"harness/api/idempotency"
+	"harness/api/mcp"
 	"harness/api/rpc"
 	v1 "harness/api/v1"
 	"harness/internal/content/artifact"
@@ -110,6 +111,7 @@ type Server struct {
 	rpc      *rpc.Server
 	app      *appserver.Server // nil without HARNESS_DOORS=app-server
 	acp      *acp.Server       // nil without HARNESS_DOORS=acp
+	control  *mcp.Server       // nil without HARNESS_DOORS=mcp
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
@@ -399,7 +401,8 @@ func (s *Server) operations() operations.Options {
 	of := manager.PartsOf(s.sessions)
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
-			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader, Lineage: s.sessions.Lineage},
+			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader,
+			Lineage: s.sessions.Lineage},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},

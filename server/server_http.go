@@ -13,6 +13,7 @@ import (
 	"harness/api/appserver"
 	"harness/api/calls"
 	"harness/api/conns"
+	"harness/api/mcp"
 	"harness/api/rpc"
 	"harness/api/sessions"
 	"harness/console"
@@ -57,6 +58,9 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.runtimes.codex != nil {
 		options.Runtime = s.runtimes.codex
 	}
+	if s.control != nil {
+		options.Control, options.ControlAgents = s.control, s.cfg.ControlAgents != "off"
+	}
 	if s.notifications.push != nil {
 		options.Push = s.notifications.push
 	}
@@ -75,10 +79,13 @@ func (s *Server) startHTTP(context.Context) error {
 	return nil
 }
 
-// besideRoute returns the route of a request that besideLinks or the tools serve.
+// besideRoute returns the route of a request that besideLinks, the tools or the control over MCP serve.
 func (s *Server) besideRoute(r *http.Request) (calls.Route, bool) {
 	if route, is := s.notifications.linkRoute(r); is {
 		return route, true
+	}
+	if s.control != nil && r.URL.Path == mcp.Path {
+		return mcp.Route(r), true
 	}
 	return s.runtimes.tools.route(r)
 }
@@ -108,6 +115,9 @@ func (s *Server) startProtocols(ctx context.Context) error {
 	if err == nil && s.cfg.HasDoor(config.DoorACP) {
 		err = s.startACP(ctx)
 	}
+	if err == nil && s.cfg.HasDoor(config.DoorMCP) {
+		s.control, err = newControl(s)
+	}
 	return err
 }
 
@@ -126,7 +136,7 @@ func (s *Server) startACP(ctx context.Context) (err error) {
 	s.acp, err = acp.New(acp.Options{
 		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorACP),
-		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo,
+		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo, Images: s.artifacts,
 	})
 	if err != nil {
 		return err
@@ -141,6 +151,9 @@ func (s *Server) stopProtocols(ctx context.Context) error {
 	}
 	if s.acp != nil {
 		doors = append(doors, s.acp.Stop(ctx))
+	}
+	if s.control != nil {
+		doors = append(doors, s.control.Stop(ctx))
 	}
 	return errors.Join(append(doors, s.rpc.Stop(ctx))...)
 }

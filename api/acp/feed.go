@@ -3,8 +3,8 @@ package acp
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf16"
 
+	"harness/api/door"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
@@ -79,17 +79,5 @@ func (e event) line(record journal.Record) (event, bool) {
 
 // added returns the part of a delta behind an offset in UTF-16 code units.
 func (e event) added(offset int64) string {
-	return behind(wire.Text(wire.Members(e.params, "delta")[0]), offset-e.text.Offset)
+	return door.Behind(wire.Text(wire.Members(e.params, "delta")[0]), offset-e.text.Offset)
 }
-
-// behind returns a text without its first UTF-16 code units.
-func behind(text string, units int64) string {
-	if units <= 0 {
-		return text
-	}
-	all := utf16.Encode([]rune(text))
-	return string(utf16.Decode(all[min(units, int64(len(all))):]))
-}
-
-// length is the length of a text in UTF-16 code units.
-func length(text string) int64 { return int64(len(utf16.Encode([]rune(text)))) }

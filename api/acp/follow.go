@@ -20,9 +20,9 @@ type follow struct {
 	following *door.Following[event]
 
 	mu      sync.Mutex
-	pos     int64            // of the event that is being sent
-	late    bool             // the client catches up
-	ends    map[string]int64 // by text: how much of it the client has, in UTF-16 code units
+	pos     int64 // of the event that is being sent
+	late    bool  // the client catches up
+	ends    door.Texts
 	shown   map[string]*tool // the items that the client has
 	effort  string           // of the next messages, "" for the model's own
 	said    []string         // texts of this socket whose item has not come
@@ -46,7 +46,7 @@ type tool struct {
 // follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has
 // ended.
 func (p *peer) follow(s session.Session, held bool) *follow {
-	f := &follow{peer: p, id: s.ID, session: s, ends: map[string]int64{}, shown: map[string]*tool{}, saidIn: map[string]int{},
+	f := &follow{peer: p, id: s.ID, session: s, ends: door.Texts{}, shown: map[string]*tool{}, saidIn: map[string]int{},
 		asked: map[string]*asked{}, reading: map[string]bool{}, pointed: map[string]bool{}}
 	if !p.views.Open(s.ID, func(before *follow) *follow {
 		if before != nil {

@@ -296,7 +296,7 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 	f.mu.Lock()
 	f.ends, f.late = had.Texts, true
 	if f.ends == nil {
-		f.ends = map[string]int64{}
+		f.ends = door.Texts{}
 	}
 	f.mu.Unlock()
 	for _, key := range had.Keys {

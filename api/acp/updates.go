@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"harness/api/door"
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
 	"harness/internal/runtime"
@@ -21,9 +22,6 @@ const (
 	outputPause = 250 * time.Millisecond
 )
 
-// textKey names a text of an item.
-func textKey(item, into string) string { return item + "\x00" + into }
-
 // chunkOf is the kind of update for a text of an item.
 func chunkOf(into string) string {
 	if into == runtime.TextContent {
@@ -32,29 +30,22 @@ func chunkOf(into string) string {
 	return "agent_thought_chunk"
 }
 
-// delta sends the part of a text that the client does not have. Live text comes early and, joined, once more when it
-// is stored. It requires f.mu.
+// delta sends the part of a text that the client does not have. It requires f.mu.
 func (f *follow) delta(e event) {
 	if e.method == wire.MethodFileChangeOutput || e.method == wire.MethodPlanDelta {
 		return // the whole item shows it
 	}
-	key := textKey(e.item, e.text.Into)
-	end, known := f.ends[key]
-	to := e.text.Offset + e.text.Length
-	switch {
-	case !known, end == e.text.Offset, e.text.Offset > end && e.pos > 0:
-		end = e.text.Offset
-	case to <= end, e.text.Offset > end: // it has this, or lacks what comes before: the stored text follows
+	from, ok := f.ends.Take(e.item, e.text, e.pos > 0)
+	if !ok {
 		return
 	}
-	f.ends[key] = to
 	f.peer.out.Put(f.message(object{"sessionUpdate": chunkOf(e.text.Into), "messageId": e.item,
-		"content": textBlock(e.added(end))}, meta{Text: key, End: to}))
+		"content": textBlock(e.added(from))}, meta{Text: door.TextKey(e.item, e.text.Into), End: e.text.Offset + e.text.Length}))
 }
 
 // output notes the output of a command, and shows it after a pause. It requires f.mu.
 func (f *follow) output(e event) {
-	key := textKey(e.item, e.text.Into)
+	key := door.TextKey(e.item, e.text.Into)
 	end, to := f.ends[key], e.text.Offset+e.text.Length
 	one := f.shown[e.item]
 	if one == nil || one.ended || to <= end {
@@ -132,9 +123,9 @@ func (f *follow) restOf(kind, id, text string, raw json.RawMessage) []object {
 		}
 		into, text = runtime.TextDetails, thoughts(raw)
 	}
-	key := textKey(id, into)
-	rest := behind(text, f.ends[key])
-	f.ends[key] = length(text)
+	key := door.TextKey(id, into)
+	rest := door.Behind(text, f.ends[key])
+	f.ends[key] = door.Length(text)
 	if rest == "" {
 		return nil
 	}
@@ -206,7 +197,7 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 		}
 		for _, entry := range detail.Transcript {
 			listed[entry.MessageID], whole[entry.MessageID] = detail.Pos, entry.Status != transcript.Streaming
-			for _, text := range f.replayed(entry.Whole()) {
+			for _, text := range f.replayed(ctx, entry.Whole()) {
 				f.peer.Send(text) // it blocks: a client that reads slowly gets all of it
 			}
 		}
@@ -220,16 +211,16 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 }
 
 // replayed returns the updates of a stored entry. Of a text that grows the client gets the rest as it comes.
-func (f *follow) replayed(entry transcript.Entry) (messages [][]byte) {
+func (f *follow) replayed(ctx context.Context, entry transcript.Entry) (messages [][]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grows := entry.Status == transcript.Streaming
-	raw := itemOf(entry)
+	raw := f.itemOf(ctx, entry)
 	switch {
 	case raw == nil:
 		return nil
 	case grows && entry.Type == wire.ItemAgentMessage:
-		f.ends[textKey(entry.MessageID, runtime.TextContent)] = length(entry.Content)
+		f.ends[door.TextKey(entry.MessageID, runtime.TextContent)] = door.Length(entry.Content)
 		if entry.Content == "" {
 			return nil
 		}
@@ -237,7 +228,7 @@ func (f *follow) replayed(entry transcript.Entry) (messages [][]byte) {
 			"content": textBlock(entry.Content)}, meta{})}
 	case grows && entry.Type == wire.ItemCommand:
 		output := wire.Text(wire.Members(raw, "aggregatedOutput")[0])
-		f.ends[textKey(entry.MessageID, runtime.TextDetails+"aggregatedOutput")] = length(output)
+		f.ends[door.TextKey(entry.MessageID, runtime.TextDetails+"aggregatedOutput")] = door.Length(output)
 		defer func() { f.shown[entry.MessageID].output = output }()
 	}
 	for _, update := range f.item(raw, !grows, entry.TurnID) {
@@ -247,7 +238,7 @@ func (f *follow) replayed(entry transcript.Entry) (messages [][]byte) {
 }
 
 // itemOf returns an entry as an item, nil for an entry that is none.
-func itemOf(entry transcript.Entry) json.RawMessage {
+func (f *follow) itemOf(ctx context.Context, entry transcript.Entry) json.RawMessage {
 	switch {
 	case entry.Details != nil && json.Valid([]byte(*entry.Details)):
 		if raw := json.RawMessage(*entry.Details); wire.Text(wire.Members(raw, "type")[0]) == entry.Type {
@@ -255,7 +246,7 @@ func itemOf(entry transcript.Entry) json.RawMessage {
 		}
 	case entry.Type == wire.ItemUserMessage:
 		return javascript.MustEncode(object{"type": entry.Type, "id": entry.MessageID,
-			"content": []object{{"type": "text", "text": entry.Content}}})
+			"content": f.contentOf(ctx, entry.Content)})
 	case entry.Type == wire.ItemAgentMessage:
 		return javascript.MustEncode(object{"type": entry.Type, "id": entry.MessageID, "text": entry.Content})
 	}

@@ -3,8 +3,8 @@ package appserver
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf16"
 
+	"harness/api/door"
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/jsonobject"
@@ -117,7 +117,6 @@ func passes(method string) bool {
 // after returns a delta without the text before an offset in UTF-16 code units.
 func (e event) after(offset int64) []byte {
 	params := jsonobject.Parse(e.params)
-	units := utf16.Encode([]rune(wire.Text(params.Get("delta"))))
-	cut := min(max(0, offset-e.text.Offset), int64(len(units)))
-	return form.Request("", e.method, params.Set("delta", javascript.MustEncode(string(utf16.Decode(units[cut:])))).Encode())
+	rest := door.Behind(wire.Text(params.Get("delta")), offset-e.text.Offset)
+	return form.Request("", e.method, params.Set("delta", javascript.MustEncode(rest)).Encode())
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf16"
 
 	"harness/api/door"
 	"harness/internal/platform/auth"
@@ -24,7 +23,7 @@ type follow struct {
 
 	mu       sync.Mutex
 	timer    *time.Timer
-	ends     map[string]int64  // by text: how much of it the client has, in UTF-16 code units
+	ends     door.Texts
 	asked    map[string]*asked // the open requests that the client has
 	mine     map[string]bool   // requests that this client decides
 	steered  []string          // texts whose item the client has already
@@ -36,7 +35,7 @@ type follow struct {
 func (p *peer) follow(s session.Session, held bool) *follow {
 	var can runtime.Capabilities
 	_ = json.Unmarshal(s.Capabilities, &can) // unknown ones: an approval is for once
-	f := &follow{peer: p, id: s.ID, cwd: s.Cwd, forSession: can.ApproveForSession, ends: map[string]int64{},
+	f := &follow{peer: p, id: s.ID, cwd: s.Cwd, forSession: can.ApproveForSession, ends: door.Texts{},
 		asked: map[string]*asked{}, mine: map[string]bool{}, repeated: map[string]bool{}}
 	if !p.views.Open(s.ID, func(before *follow) *follow {
 		if before != nil {
@@ -106,28 +105,19 @@ func (f *follow) status(state string, flags ...string) {
 	f.peer.notify(noticeStatus, object{"threadId": f.id, "status": status})
 }
 
-// textKey names a text of an item.
-func textKey(item, into string) string { return item + "\x00" + into }
-
-// delta sends the part of a text that the client does not have. Live text comes early and, joined, once more when it
-// is stored.
+// delta sends the part of a text that the client does not have.
 func (f *follow) delta(e event) {
 	const most = 1000 // texts that grow at once
 	if len(f.ends) > most {
 		clear(f.ends)
 	}
-	key := textKey(e.item, e.text.Into)
-	end, known := f.ends[key]
-	to := e.text.Offset + e.text.Length
-	switch {
-	case !known, end == e.text.Offset, e.text.Offset > end && e.pos > 0:
+	switch from, ok := f.ends.Take(e.item, e.text, e.pos > 0); {
+	case !ok:
+	case from == e.text.Offset:
 		f.peer.out.Put(e.message)
-	case to <= end, e.text.Offset > end: // it has this, or lacks what comes before: the stored text follows
-		return
 	default:
-		f.peer.out.Put(e.after(end))
+		f.peer.out.Put(e.after(from))
 	}
-	f.ends[key] = to
 }
 
 // repeats reports whether an item is the runtime's echo of a message that the client already has as an item.
@@ -171,7 +161,7 @@ func (f *follow) expectNot(text string) {
 func (f *follow) has(item, into, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ends[textKey(item, into)] = int64(len(utf16.Encode([]rune(text))))
+	f.ends[door.TextKey(item, into)] = door.Length(text)
 }
 
 // release sends an answer and then what was held. pos is the position of the state that the answer describes; whole are

@@ -33,7 +33,7 @@ func (o *Operations) Handler(values func(context.Context) context.Context) http.
 		if in.Name == nameModels {
 			needs = RoleViewer
 		}
-		if principal, _ := auth.PrincipalFrom(ctx); !(&Caller{Principal: principal}).mayCall(needs) {
+		if principal, _ := auth.PrincipalFrom(ctx); !(&Caller{Principal: principal}).MayCall(needs) {
 			http.Error(w, "the caller may not do this", http.StatusForbidden) // the other node checked it, too
 			return
 		}

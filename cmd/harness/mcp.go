@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"harness/api/mcp"
+	"harness/cmd/harness/remote"
 	"harness/internal/platform/config"
 	"harness/internal/services/tools/mcphost"
 	"harness/internal/services/tools/sandbox"
@@ -17,19 +19,29 @@ import (
 	"harness/server/datadir"
 )
 
-// newMCP offers the tools of a session over standard pipes, for agents that do not speak HTTP.
+// newMCP offers the tools of a session, or the control of sessions, over standard pipes.
 func newMCP() *cobra.Command {
 	var sessionID, address string
+	var control bool
+	var connection remote.Connection
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer the server's tools to an agent over standard input and output (MCP)",
 		Long: "Offer the server's tools to an agent over standard input and output (MCP), in the name of a session.\n\n" +
 			"It runs beside the server, as its user: what shows the session is signed with the secret in DATA_DIR. Calls are decided about and\n" +
-			"recorded as those of the session's own agent.",
+			"recorded as those of the session's own agent.\n\n" +
+			"With --control it offers tools to list, read, start and steer sessions of any server, as the caller whose token it has.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if control {
+				base, token, err := connection.Find(localServer)
+				if err != nil {
+					return err
+				}
+				return mcphost.Bridge(cmd.Context(), base+mcp.Path, token, os.Stdin, os.Stdout)
+			}
 			if sessionID == "" {
-				return config.Usagef("--session is missing: it is the id of the session in whose name the tools run")
+				return config.Usagef("--session is missing: it is the id of the session in whose name the tools run; or use --control")
 			}
 			cfg, err := datadir.LoadConfig(cmd.Flags())
 			if err != nil {
@@ -50,6 +62,8 @@ func newMCP() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&sessionID, "session", "", "the session's id")
+	cmd.Flags().BoolVar(&control, "control", false, "offer the control of sessions instead of the tools of one")
+	connection.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&address, "server", "", "the server's URL (default: this machine, PORT)")
 	config.AddFlags(cmd.Flags())
 	return cmd

@@ -27,6 +27,7 @@ type Config struct {
 	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" disables login by OpenID Connect
 	Console        bool     // HARNESS_CONSOLE
 	Doors          []string // HARNESS_DOORS; see HasDoor
+	ControlAgents  string   // HARNESS_CONTROL_AGENTS: off, read or write
 	ACPServers     string   // HARNESS_ACP_MCP
 	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
@@ -109,11 +110,12 @@ func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
 func (c *Config) HasDoor(name string) bool { return slices.Contains(c.Doors, name) }
 
 // DoorAppServer is the protocol of codex's front ends, as in HARNESS_DOORS, DoorACP the Agent Client Protocol, DoorAGUI
-// that of web UIs. doorsNone serves none.
+// that of web UIs, DoorMCP control over MCP. doorsNone serves none.
 const (
 	DoorAppServer = "app-server"
 	DoorACP       = "acp"
 	DoorAGUI      = "ag-ui"
+	DoorMCP       = "mcp"
 	doorsNone     = "none"
 )
 

@@ -58,12 +58,19 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_CONSOLE", Default: "true",
 			Doc:   "Serve the web console to browsers; false leaves the API alone.",
 			field: func(c *Config) any { return &c.Console }},
-		{Name: "HARNESS_DOORS", Default: DoorAppServer + "," + DoorACP + "," + DoorAGUI,
-			Allowed: "app-server, acp and ag-ui, separated by a comma, or none",
-			check:   func(s string) bool { return slices.Contains([]string{DoorAppServer, DoorACP, DoorAGUI, doorsNone}, s) },
+		{Name: "HARNESS_DOORS", Default: DoorAppServer + "," + DoorACP + "," + DoorAGUI + "," + DoorMCP,
+			Allowed: "app-server, acp, ag-ui and mcp, separated by a comma, or none",
+			check: func(s string) bool {
+				return slices.Contains([]string{DoorAppServer, DoorACP, DoorAGUI, DoorMCP, doorsNone}, s)
+			},
 			Doc: "Protocols of front ends that are served besides the API: app-server for codex's TUI (`codex --remote`), acp for " +
-				"clients of the Agent Client Protocol (`/acp`), ag-ui for web UIs (`/agui`), see [front-ends.md](front-ends.md).",
+				"clients of the Agent Client Protocol (`/acp`), ag-ui for web UIs (`/agui`), mcp for control over MCP " +
+				"(`/mcp/control`), see [front-ends.md](front-ends.md).",
 			field: func(c *Config) any { return &c.Doors }},
+		{Name: "HARNESS_CONTROL_AGENTS", Default: "off", Enum: []string{"off", "read", "write"},
+			Doc: "What an agent may do at `/mcp/control` with the bearer of its session, for that session and those it starts: nothing, " +
+				"read, or also start and write to sessions. It never decides a request.",
+			field: func(c *Config) any { return &c.ControlAgents }},
 		{Name: "HARNESS_ACP_MCP", Default: "ignore", Allowed: "ignore, refuse",
 			Doc: "MCP servers that a client of the Agent Client Protocol names for a session: ignore them and say so in the " +
 				"session, or refuse the session. An agent never gets them.",

@@ -24,8 +24,8 @@ func attach(s *programtest.Site, env []string, args ...string) *tui {
 	return u
 }
 
-// FE-81, FE-83: harness attach runs codex's TUI with the token of a profile, which no command line has. A viewer only
-// reads, and a revoked token ends what it opened.
+// FE-81, FE-83, FE-86: harness attach runs codex's TUI with the token of a profile, which no command line has. A viewer only
+// reads, and a revoked token ends what it opened. A prompt is gone from every TUI once one decides, or REST.
 func TestAttachRunsTheTUI(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+ownersToken, "HARNESS_TOKEN="+ownersToken))
@@ -59,6 +59,33 @@ func TestAttachRunsTheTUI(t *testing.T) {
 	eve := attach(s, profile("eve", viewer), session)
 	eve.await("• first answer")
 	eve.enter("MOCK_REPLY[not mine]", func(screen string) bool { return strings.Contains(screen, "viewer") })
+
+	ran := filepath.Join(s.Workspace, "ran")
+	u.say("run MOCK_CMD[echo once >> " + ran + "]")
+	bob := attach(s, profile("bob", owner("tokens", "create", "bob", "--role", "operator")), session)
+	for _, one := range []*tui{u, bob} {
+		one.await("Would you like to run")
+	}
+	bob.answer("Would you like to run", "y")
+	u.await("• Tool said")
+	u.gone("Would you like to run")
+	if text, err := os.ReadFile(ran); err != nil || string(text) != "once\n" {
+		t.Errorf("the command wrote %q, %v", text, err)
+	}
+	u.press("F2")
+	u.await("Already accepted by token:bob.")
+	u.press("Escape")
+	bob.await("Ask Codex")
+	bob.say("again MOCK_CMD[echo twice >> " + ran + "]")
+	for _, one := range []*tui{u, bob} {
+		one.await("Would you like to run")
+	}
+	owner("approvals", "decline", owner("approvals", "list"), "--token-file", filepath.Join(config, "bob"))
+	for _, one := range []*tui{u, bob} {
+		one.gone("Would you like to run")
+	}
+	bob.press("F2")
+	bob.await("Already declined by token:bob.")
 
 	owner("tokens", "revoke", "mia")
 	u.await("Reconnecting")

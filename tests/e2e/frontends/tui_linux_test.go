@@ -96,6 +96,19 @@ func (u *tui) press(keys ...string) {
 	}
 }
 
+// answer answers a prompt with a key. A prompt that just came takes no key.
+func (u *tui) answer(prompt, key string) {
+	u.t.Helper()
+	u.await(prompt)
+	for range 10 {
+		u.press(key)
+		if polling.Until(5*time.Second, func() bool { return !strings.Contains(u.screen(), prompt) }) {
+			return
+		}
+	}
+	u.t.Fatalf("the TUI still shows %q:\n%s", prompt, u.screen())
+}
+
 // enter types a text and presses Enter until a condition holds: an Enter right behind a text is a part of a paste.
 func (u *tui) enter(text string, done func(screen string) bool) {
 	u.t.Helper()
@@ -103,7 +116,7 @@ func (u *tui) enter(text string, done func(screen string) bool) {
 		u.t.Fatalf("type: %v\n%s", err, out)
 	}
 	u.await(text[:min(len(text), 20)])
-	for range 10 {
+	for range 60 { // a busy machine starts slowly
 		u.press("Enter")
 		if polling.Until(2*time.Second, func() bool { return done(u.screen()) }) {
 			return
@@ -169,8 +182,7 @@ func TestTheTUIWorksOnEveryRuntime(t *testing.T) {
 				u.await("Reconnecting")
 				server = s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
 				u.gone("Reconnecting")
-				u.await("Would you like to run")
-				u.press("y")
+				u.answer("Would you like to run", "y")
 				server.Eventually("the command ran", func() bool { _, err := os.Stat(ran); return err == nil })
 				session := theSession(server)
 				server.Eventually("the turn ended", func() bool {

@@ -29,7 +29,7 @@ type door struct {
 // openDoor connects a client to a server.
 func openDoor(t *testing.T, server *programtest.Server, path string) *door {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(server.URL, "http")+path, nil) //nolint:bodyclose // it has none
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(server.URL, "http")+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

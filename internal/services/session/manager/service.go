@@ -248,7 +248,8 @@ func (s *Service) compose() {
 		folders: s.Checker, stopper: s.Stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Conversations.Lookup,
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
 	*s.Deleter = Deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
-		agents: s.Agents, stopper: s.Stopper, archive: s.Organizer.Archive, lineage: s.Lineage, deletions: s.deletions, ended: s.workspaces, lookup: s.Conversations.Lookup,
+		agents: s.Agents, stopper: s.Stopper, archive: s.Organizer.Archive, lineage: s.Lineage, deletions: s.deletions,
+		ended: s.workspaces, lookup: s.Conversations.Lookup,
 		checkOwner: s.Ownership.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
 	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
 		wantRoom: s.adoption.wantRoom, now: s.now}

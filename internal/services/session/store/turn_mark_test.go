@@ -35,7 +35,7 @@ func TestATurnMarkIsOfOneMoment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if mark.Turns > 0 && mark.Newest != name(int(mark.Turns)) {
+			if mark.Turns > 0 && mark.Newest != name(mark.Turns) {
 				t.Fatalf("with %d turns, the newest is %s", mark.Turns, mark.Newest)
 			}
 			if mark.Turns == turns {

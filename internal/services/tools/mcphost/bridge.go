@@ -10,7 +10,7 @@ import (
 )
 
 // Bridge carries MCP between standard pipes and a server's MCP endpoint, for agents without HTTP. It returns when in
-// ends. url is the endpoint's, token the session's bearer.
+// ends. url is the endpoint's, token the bearer, "" for none.
 func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.WriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,6 +55,9 @@ type withBearer struct{ token string }
 
 // RoundTrip implements http.RoundTripper.
 func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token == "" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
 	return http.DefaultTransport.RoundTrip(r)

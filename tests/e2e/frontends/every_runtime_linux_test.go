@@ -1,0 +1,161 @@
+package frontends
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harness/tests/agenttest"
+	"harness/tests/codextest"
+	"harness/tests/programtest"
+)
+
+// withEveryRuntime makes a site with the real agents of four makers, each with the scripted model.
+func withEveryRuntime(t *testing.T) *programtest.Site {
+	t.Helper()
+	s := programtest.WithOpenCode(t)
+	s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,claude,gemini,opencode", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
+		"ANTHROPIC_API_KEY="+programtest.ClaudeKey, "ANTHROPIC_BASE_URL="+s.Model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"),
+		"GEMINI_API_KEY=planted-gemini-key", "GOOGLE_GEMINI_BASE_URL="+s.Model.Root())
+	return s
+}
+
+// bench is a server of every runtime that front ends find again after a restart.
+type bench struct {
+	*programtest.Server
+	s    *programtest.Site
+	port string
+}
+
+func startBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{s: withEveryRuntime(t), port: freePort(t)}
+	b.restart()
+	t.Cleanup(func() { b.Stop() })
+	return b
+}
+
+func (b *bench) restart() {
+	b.Server = b.s.Start("PORT="+b.port, "HARNESS_TRUST_LOCAL=true")
+}
+
+func (b *bench) open(t *testing.T, flags ...string) *tui {
+	t.Helper()
+	s := *b.s
+	s.T = t
+	return openTUI(&s, codextest.Default, "ws://127.0.0.1:"+b.port, flags...)
+}
+
+// FE-84: codex's TUI works on a new session of every runtime: a command is approved, a file change is declined, a
+// question is answered, and a message during a turn is carried out once.
+func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
+	t.Parallel()
+	b := startBench(t)
+	for _, runtime := range []string{"codex", "claude", "gemini", "opencode"} {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			u := b.open(t, "-m", runtime, "-s", "danger-full-access")
+			u.await("Ask Codex")
+			ran, made := filepath.Join(b.s.Workspace, runtime+"-ran"), filepath.Join(b.s.Workspace, runtime+"-made")
+			u.say("MOCK_CMD[echo once >> " + ran + "]")
+			u.answer("Would you like to run", "y")
+			u.await("• Tool said")
+			if text, err := os.ReadFile(ran); err != nil || string(text) != "once\n" {
+				t.Errorf("the command wrote %q, %v", text, err)
+			}
+			u.say("MOCK_PATCH[" + made + "]")
+			u.answer("Would you like to make", "Escape")
+			u.await("Ask Codex")
+			if _, err := os.Stat(made); err == nil {
+				t.Error("a declined file was written")
+			}
+			if runtime != "gemini" { // its questions stay in its own terminal
+				u.say("MOCK_ASK")
+				u.answer("enter to submit", "Enter")
+				u.await("Tool said: ")
+			}
+			u.say("MOCK_HOLD[" + runtime + "]")
+			if err := b.s.Model.WaitHeld(t.Context(), runtime); err != nil {
+				t.Fatal(err)
+			}
+			steered := filepath.Join(b.s.Workspace, runtime+"-steered")
+			u.say("steer " + runtime + ": MOCK_CMD[echo once >> " + steered + "]")
+			if runtime == "gemini" { // it cannot be steered: the message is queued
+				u.press("Escape")
+			} else {
+				b.s.Model.Release(runtime)
+			}
+			u.answer("Would you like to run", "y")
+			b.Eventually("the steered message is carried out", func() bool { _, err := os.Stat(steered); return err == nil })
+			u.say("MOCK_REPLY[last of " + runtime + "]")
+			u.await("• last of " + runtime)
+			if text, err := os.ReadFile(steered); err != nil || string(text) != "once\n" {
+				t.Errorf("the steered command wrote %q, %v", text, err)
+			}
+		})
+	}
+}
+
+// FE-85: a level that a runtime does not enforce is refused with the flags that work, and a runtime that cannot compact
+// says so; the TUI goes on.
+func TestTheTUISaysWhatARuntimeCannot(t *testing.T) {
+	t.Parallel()
+	b := startBench(t)
+	refused := b.open(t, "-m", "gemini", "-s", "read-only")
+	refused.await("start with -s danger-full-access")
+	u := b.open(t, "-m", "gemini", "-s", "danger-full-access")
+	u.await("Ask Codex")
+	u.say("MOCK_REPLY[first answer]")
+	u.await("• first answer")
+	u.enter("/compact", func(screen string) bool { return strings.Contains(screen, "compacts by itself") })
+	u.say("MOCK_REPLY[still here]")
+	u.await("• still here")
+}
+
+// FE-87: a server that is killed while a text is streamed, and while nothing happens, is found again: each text is shown
+// once, and no message is left unsent.
+func TestTheTUIOutlivesAKilledServer(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t)
+	b := &bench{s: s, port: freePort(t)}
+	b.restart()
+	runtimes := []string{"codex", "claude"}
+	var all []*tui
+	for _, runtime := range runtimes {
+		u := b.open(t, "-m", runtime, "-s", "danger-full-access")
+		u.await("Ask Codex")
+		u.say("MOCK_HOLD[" + runtime + "]")
+		u.await("• holding")
+		all = append(all, u)
+	}
+	b.Kill()
+	for _, u := range all {
+		u.await("Reconnecting")
+	}
+	b.restart()
+	for i, u := range all {
+		u.gone("Reconnecting")
+		s.Model.Release(runtimes[i])
+		u.await("Worked for")
+	}
+	b.Kill()
+	for _, u := range all {
+		u.await("Reconnecting")
+	}
+	b.restart()
+	for _, u := range all {
+		u.gone("Reconnecting")
+		u.say("MOCK_REPLY[after all]")
+		screen := u.await("• after all")
+		for _, once := range []string{"• holding", "• after all", "› MOCK_HOLD", "› MOCK_REPLY"} {
+			if n := strings.Count(screen, once); n != 1 {
+				t.Errorf("%q is shown %d times:\n%s", once, n, screen)
+			}
+		}
+		if strings.Contains(screen, "Couldn't confirm") {
+			t.Errorf("a message counts as unsent:\n%s", screen)
+		}
+	}
+	b.Stop()
+}
