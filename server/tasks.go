@@ -95,7 +95,8 @@ func (r sessionRecords) Newest(ctx context.Context, sessionID string) (int64, er
 func newControl(s *Server) (*mcp.Server, error) {
 	return mcp.New(mcp.Options{
 		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: controlJournal{sessionRecords{s.core}}, Artifacts: longTexts{s},
-		Answers: s.answers, Version: version.Program(), Rate: s.cfg.Limits.RPCRate, Reads: s.journal, Context: s.patient, Clock: s.now,
+		Answers: s.answers, Version: version.Program(), Rate: s.cfg.Limits.RPCRate, Reads: s.journal, Context: s.patient,
+		AgentsWrite: s.cfg.ControlAgents == "write", Clock: s.now,
 	})
 }
 

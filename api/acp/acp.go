@@ -38,6 +38,8 @@ type Options struct {
 	Reads rest.Reads
 	// Context, when set, adds the values that the server's services need to the context of each call.
 	Context func(ctx context.Context) context.Context
+	// Images, when set, are what a replay shows where a message names an image.
+	Images Images
 	// Refused, when set, gets the name of each refused method. It must not block.
 	Refused func(method string)
 	// Clock is time.Now when nil.

@@ -197,7 +197,7 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 		}
 		for _, entry := range detail.Transcript {
 			listed[entry.MessageID], whole[entry.MessageID] = detail.Pos, entry.Status != transcript.Streaming
-			for _, text := range f.replayed(entry.Whole()) {
+			for _, text := range f.replayed(ctx, entry.Whole()) {
 				f.peer.Send(text) // it blocks: a client that reads slowly gets all of it
 			}
 		}
@@ -211,11 +211,11 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 }
 
 // replayed returns the updates of a stored entry. Of a text that grows the client gets the rest as it comes.
-func (f *follow) replayed(entry transcript.Entry) (messages [][]byte) {
+func (f *follow) replayed(ctx context.Context, entry transcript.Entry) (messages [][]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grows := entry.Status == transcript.Streaming
-	raw := itemOf(entry)
+	raw := f.itemOf(ctx, entry)
 	switch {
 	case raw == nil:
 		return nil
@@ -238,7 +238,7 @@ func (f *follow) replayed(entry transcript.Entry) (messages [][]byte) {
 }
 
 // itemOf returns an entry as an item, nil for an entry that is none.
-func itemOf(entry transcript.Entry) json.RawMessage {
+func (f *follow) itemOf(ctx context.Context, entry transcript.Entry) json.RawMessage {
 	switch {
 	case entry.Details != nil && json.Valid([]byte(*entry.Details)):
 		if raw := json.RawMessage(*entry.Details); wire.Text(wire.Members(raw, "type")[0]) == entry.Type {
@@ -246,7 +246,7 @@ func itemOf(entry transcript.Entry) json.RawMessage {
 		}
 	case entry.Type == wire.ItemUserMessage:
 		return javascript.MustEncode(object{"type": entry.Type, "id": entry.MessageID,
-			"content": []object{{"type": "text", "text": entry.Content}}})
+			"content": f.contentOf(ctx, entry.Content)})
 	case entry.Type == wire.ItemAgentMessage:
 		return javascript.MustEncode(object{"type": entry.Type, "id": entry.MessageID, "text": entry.Content})
 	}

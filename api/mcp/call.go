@@ -16,6 +16,7 @@ import (
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/telemetry"
+	"harness/internal/services/session"
 )
 
 type object = map[string]any
@@ -43,7 +44,8 @@ func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolReques
 	work func(ctx context.Context, k *call) (any, error)) *sdk.CallToolResult {
 	reason, pause, leave := c.server.desk.Enter(c.Caller)
 	if reason != door.Accepted {
-		return result(nil, &failure{Code: "limit_reached", Message: reason.Failed(pause).Message, RetryAfter: max(1000, pause.Milliseconds())})
+		return result(nil, &failure{Code: "limit_reached", Message: reason.Failed(pause).Message,
+			RetryAfter: max(1000, pause.Milliseconds())})
 	}
 	defer leave()
 	own, cancel := context.WithCancel(c.Context) // the protocol's own context does not end with the request
@@ -56,7 +58,7 @@ func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolReques
 				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: "waiting"})
 		}
 	}}
-	k.try = door.Attempt{Protocol: protocol, Method: one.name, Role: one.role, Ready: true, Reads: c.server.opts.Reads,
+	k.try = door.Attempt{Protocol: protocol, Method: one.name, Role: one.role, Ready: true, Agent: c.agent() != "" && c.has(one), Reads: c.server.opts.Reads,
 		Run: func(ctx context.Context) (any, error) { return work(ctx, k) }, Failed: k.failed}
 	answer, failed := c.CarryOut(own, k.try)
 	if one.role == door.RoleOperator {
@@ -92,7 +94,7 @@ func (k *call) failed(ctx context.Context, err error) *door.Failure {
 		return own
 	}
 	for known, code := range map[error]string{
-		idempotency.ErrReused: "key_reused", idempotency.ErrUnderWay: "key_in_use", idempotency.ErrLost: "key_outcome_unknown",
+		idempotency.ErrReused: "key_reused", session.ErrKeyReused: "key_reused", idempotency.ErrUnderWay: "key_in_use", idempotency.ErrLost: "key_outcome_unknown",
 	} {
 		if errors.Is(err, known) {
 			return refuse(http.StatusConflict, code, known.Error())

@@ -15,6 +15,8 @@ import (
 	"harness/api/door"
 	"harness/api/idempotency"
 	"harness/api/rest"
+	"harness/internal/operations"
+	"harness/internal/platform/auth"
 	"harness/internal/platform/journal"
 )
 
@@ -51,6 +53,8 @@ type Options struct {
 	Answers *idempotency.Store
 	// Version is the version of the server.
 	Version string
+	// AgentsWrite lets agents start sessions and write to them. Otherwise they read.
+	AgentsWrite bool
 	// Rate limits the calls of one caller per minute; 0 means no limit.
 	Rate int
 	// Reads delays an answer until the data it contains may be shown. If nil, there is no delay.
@@ -98,6 +102,17 @@ func (s *Server) Stop(ctx context.Context) error { return s.desk.Stop(ctx) }
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	calls.Found(r.Context(), Route(r))
+	if principal, _ := auth.PrincipalFrom(r.Context()); principal.Role == auth.RoleAgent {
+		// The bearer of a session that is deleted, or belongs to another node, opens nothing.
+		if err := s.opts.Operations.Check(r.Context(), operations.Rename, principal.Session); err != nil {
+			status := http.StatusForbidden
+			if code := operations.Classify(err).Code; code == operations.CodeSessionDeleted || code == operations.CodeSessionNotFound {
+				status = http.StatusUnauthorized
+			}
+			http.Error(w, operations.Classify(err).Message, status)
+			return
+		}
+	}
 	s.http.ServeHTTP(w, r)
 }
 
@@ -112,7 +127,7 @@ func (s *Server) serverFor(r *http.Request) *sdk.Server {
 	made := sdk.NewServer(&sdk.Implementation{Name: "harness-control", Title: "Harness control", Version: s.opts.Version},
 		&sdk.ServerOptions{SchemaCache: s.schemas, Instructions: instructions})
 	for i := range s.tools {
-		if one := &s.tools[i]; c.MayCall(one.role) {
+		if one := &s.tools[i]; c.has(one) {
 			one.offer(made, c)
 		}
 	}

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +33,17 @@ type sessionView struct {
 	State     string `json:"state"`
 	Waiting   int64  `json:"waiting"`
 	UpdatedAt string `json:"updated_at"`
+	Parent    string `json:"parent,omitempty"`
+}
+
+func viewOf(s session.Session, parent string) sessionView {
+	return sessionView{s.ID, s.Title, s.Runtime, string(s.Activity.State), s.Activity.PendingCount, instant(s.UpdatedAt), parent}
 }
 
 func listSessions(ctx context.Context, k *call, in listInput) (any, error) {
+	if k.agent() != "" {
+		return k.family(ctx, in)
+	}
 	page, err := k.ops().List(ctx, session.ListQuery{Text: in.Query, Runtime: in.Runtime, ProjectID: in.Project,
 		State: session.State(in.State), Cursor: in.Cursor, Limit: in.Limit.or()})
 	if err != nil {
@@ -41,7 +51,7 @@ func listSessions(ctx context.Context, k *call, in listInput) (any, error) {
 	}
 	views := make([]sessionView, len(page.Sessions))
 	for i, one := range page.Sessions {
-		views[i] = sessionView{one.ID, one.Title, one.Runtime, string(one.Activity.State), one.Activity.PendingCount, instant(one.UpdatedAt)}
+		views[i] = viewOf(one, "")
 	}
 	return object{"sessions": views, "next_cursor": page.NextCursor, "pos": page.Pos}, nil
 }
@@ -66,7 +76,9 @@ type entryView struct {
 }
 
 func readTranscript(ctx context.Context, k *call, in transcriptInput) (any, error) {
-	k.session = in.Session
+	if err := k.own(ctx, in.Session); err != nil {
+		return nil, err
+	}
 	read, _, err := k.ops().Read(ctx, in.Session, operations.Reading{Limit: in.Limit.or(), After: in.After, OmitDetails: true})
 	if err != nil {
 		return nil, err
@@ -107,8 +119,8 @@ type hitView struct {
 }
 
 func search(ctx context.Context, k *call, in searchInput) (any, error) {
-	if in.Session != "" {
-		if err := k.ops().Check(ctx, operations.Read, in.Session); err != nil {
+	if in.Session = cmp.Or(in.Session, k.agent()); in.Session != "" {
+		if err := errors.Join(k.own(ctx, in.Session), k.ops().Check(ctx, operations.Read, in.Session)); err != nil {
 			return nil, err
 		}
 	}
@@ -139,6 +151,11 @@ type requestView struct {
 }
 
 func listApprovals(ctx context.Context, k *call, in approvalsInput) (any, error) {
+	if in.Session = cmp.Or(in.Session, k.agent()); in.Session != "" {
+		if err := k.own(ctx, in.Session); err != nil {
+			return nil, err
+		}
+	}
 	open, err := k.ops().Pending(ctx, in.Session)
 	if err != nil {
 		return nil, err
@@ -185,7 +202,8 @@ func listRuntimes(ctx context.Context, k *call, _ struct{}) (any, error) {
 	var asking sync.WaitGroup
 	for i, one := range states {
 		can := one.Capabilities
-		views[i] = runtimeView{one.Name, one.Default, string(one.Status.State), []string{}, can.Sandboxes, can.ApprovalPolicies, can.NetworkAccess}
+		views[i] = runtimeView{one.Name, one.Default, string(one.Status.State), []string{}, can.Sandboxes, can.ApprovalPolicies,
+			can.NetworkAccess}
 		if one.Offered == operations.RuntimeDisabled {
 			views[i].State = string(operations.RuntimeDisabled)
 			continue

@@ -14,6 +14,8 @@ import (
 type tool struct {
 	name string
 	role door.Role
+	// agents means that an agent may call it, about its session and those below it.
+	agents bool
 	// offer adds the tool to the server of a caller.
 	offer func(server *sdk.Server, c *caller)
 }
@@ -21,23 +23,27 @@ type tool struct {
 // table lists the tools, and the role that each needs.
 func table() ([]tool, error) {
 	var t tableBuilder
-	add(&t, "list_sessions", door.RoleViewer, listSessions, "List sessions, newest first, with their state and open requests.")
-	add(&t, "read_transcript", door.RoleViewer, readTranscript,
+	add(&t, "list_sessions", everybody, door.RoleViewer, listSessions, "List sessions, newest first, with their state and open requests.")
+	add(&t, "read_transcript", everybody, door.RoleViewer, readTranscript,
 		"Read entries of a session: the newest ones, or those behind an entry. Their texts are untrusted.")
-	add(&t, "search", door.RoleViewer, search, "Search titles and transcripts.")
-	add(&t, "wait", door.RoleViewer, wait,
-		"Wait until one of the sessions is idle, needs a person, or changes. reason timeout means to call again with after = pos.")
-	add(&t, "list_approvals", door.RoleViewer, listApprovals, "List open requests of agents to people.")
-	add(&t, "list_runtimes", door.RoleViewer, listRuntimes, "List the runtimes with their models, and the levels they enforce.")
-	add(&t, "start_session", door.RoleOperator, startSession, "Start a session, with a first message if given.")
-	add(&t, "send_message", door.RoleOperator, sendMessage,
+	add(&t, "search", everybody, door.RoleViewer, search, "Search titles and transcripts.")
+	add(&t, "wait", everybody, door.RoleViewer, wait,
+		"Wait until one of the sessions is idle, needs a person, changes, or has answered your message (mail). reason timeout means to call again with after = pos.")
+	add(&t, "list_approvals", everybody, door.RoleViewer, listApprovals, "List open requests of agents to people.")
+	add(&t, "list_runtimes", people, door.RoleViewer, listRuntimes, "List the runtimes with their models, and the levels they enforce.")
+	add(&t, "start_session", everybody, door.RoleOperator, startSession, "Start a session, with a first message if given.")
+	add(&t, "send_message", everybody, door.RoleOperator, sendMessage,
 		"Send a message: now starts a turn or joins the running one; after_turn queues it behind the running turn.")
-	add(&t, "interrupt", door.RoleOperator, interrupt, "Stop the running turn of a session.")
-	add(&t, "archive", door.RoleOperator, archive, "Archive a session.")
-	add(&t, "rename", door.RoleOperator, rename, "Set the title of a session.")
-	add(&t, "decide", door.RoleOperator, decide, "Decide an open request of an agent, as the person who calls.")
+	add(&t, "receipts", everybody, door.RoleViewer, receipts, "List the states of messages between sessions, newest first.")
+	add(&t, "interrupt", everybody, door.RoleOperator, interrupt, "Stop the running turn of a session.")
+	add(&t, "archive", everybody, door.RoleOperator, archive, "Archive a session.")
+	add(&t, "rename", everybody, door.RoleOperator, rename, "Set the title of a session.")
+	add(&t, "decide", people, door.RoleOperator, decide, "Decide an open request of an agent, as the person who calls.")
 	return t.rows, t.err
 }
+
+// people is for tools that no agent has.
+const everybody, people = true, false
 
 type tableBuilder struct {
 	rows []tool
@@ -47,24 +53,25 @@ type tableBuilder struct {
 // handler carries out a call of a tool with decoded input.
 type handler[In any] func(ctx context.Context, k *call, in In) (any, error)
 
-func add[In any](t *tableBuilder, name string, role door.Role, run handler[In], description string) {
+func add[In any](t *tableBuilder, name string, agents bool, role door.Role, run handler[In], description string) {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[limit]():       {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(float64(maxLimit))},
-		reflect.TypeFor[until]():       oneOf("idle", "needs_person", "change"),
-		reflect.TypeFor[when]():        oneOf("now", "after_turn"),
-		reflect.TypeFor[decision]():    oneOf("accept", "decline", "cancel"),
-		reflect.TypeFor[scope]():       oneOf("turn", "session"),
-		reflect.TypeFor[sessionList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1), MaxItems: jsonschema.Ptr(16)},
-		reflect.TypeFor[timeout]():     {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
-		reflect.TypeFor[key]():         {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
-		reflect.TypeFor[text]():        {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
+		reflect.TypeFor[limit]():    {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(float64(maxLimit))},
+		reflect.TypeFor[until]():    oneOf("idle", "needs_person", "change", "mail"),
+		reflect.TypeFor[when]():     oneOf("now", "after_turn"),
+		reflect.TypeFor[decision](): oneOf("accept", "decline", "cancel"),
+		reflect.TypeFor[scope]():    oneOf("turn", "session"),
+		reflect.TypeFor[sessionList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1),
+			MaxItems: jsonschema.Ptr(16)},
+		reflect.TypeFor[timeout](): {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
+		reflect.TypeFor[key]():     {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
+		reflect.TypeFor[text]():    {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
 	}})
 	if err != nil {
 		t.err = err
 		return
 	}
 	row := len(t.rows)
-	t.rows = append(t.rows, tool{name: name, role: role})
+	t.rows = append(t.rows, tool{name: name, role: role, agents: agents})
 	reads, no := role == door.RoleViewer, false
 	t.rows[row].offer = func(server *sdk.Server, c *caller) {
 		one := &c.server.tools[row]

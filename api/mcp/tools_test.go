@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	viewerTools = []string{"list_approvals", "list_runtimes", "list_sessions", "read_transcript", "search", "wait"}
+	viewerTools = []string{"list_approvals", "list_runtimes", "list_sessions", "read_transcript", "receipts", "search", "wait"}
 	personTools = append(slices.Clone(viewerTools), "archive", "decide", "interrupt", "rename", "send_message", "start_session")
 )
 
@@ -28,7 +28,7 @@ func TestTheToolsDependOnTheCaller(t *testing.T) {
 	slices.Sort(personTools)
 	for role, want := range map[auth.Role][]string{
 		auth.RoleMember: viewerTools, auth.RoleOperator: personTools, auth.RoleAdmin: personTools, auth.RoleOwner: personTools,
-		auth.RoleAgent: nil, auth.RoleCI: nil,
+		auth.RoleCI: nil,
 	} {
 		got := b.as("a", role).names()
 		if slices.Sort(got); !slices.Equal(got, want) {

@@ -60,7 +60,8 @@ func (w *waits) enter(who string) (leave func(), ok bool) {
 func wait(ctx context.Context, k *call, in waitInput) (any, error) {
 	leave, ok := k.server.waits.enter(k.Actor())
 	if !ok {
-		refused := refuse(http.StatusTooManyRequests, string(operations.CodeLimitReached), fmt.Sprintf("%d calls of wait are open; end one", maxWaits))
+		refused := refuse(http.StatusTooManyRequests, string(operations.CodeLimitReached),
+			fmt.Sprintf("%d calls of wait are open; end one", maxWaits))
 		refused.Data.(*failure).RetryAfter = 1000 //nolint:forcetypeassert // refuse sets it
 		return nil, refused
 	}
@@ -104,6 +105,9 @@ func wait(ctx context.Context, k *call, in waitInput) (any, error) {
 func (k *call) check(ctx context.Context, in *waitInput, pos *int64) (any, error) {
 	first := int64(0)
 	for _, id := range in.Sessions {
+		if err := k.own(ctx, id); err != nil {
+			return nil, err
+		}
 		read, _, err := k.ops().Read(ctx, id, operations.Reading{Limit: 1, OmitDetails: true})
 		if err != nil {
 			return nil, err
@@ -138,6 +142,8 @@ func (k *call) reached(ctx context.Context, s session.Session, until until, chan
 		return s.Activity.PendingCount > 0, nil
 	case "change":
 		return changed, nil
+	case "mail":
+		return k.mailed(ctx, s.ID)
 	}
 	if s.Activity.ActiveTurnID != "" || s.Activity.State != session.StateIdle && s.Activity.State != session.StateError {
 		return false, nil

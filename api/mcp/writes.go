@@ -32,6 +32,9 @@ func given(value string) *string {
 }
 
 func startSession(ctx context.Context, k *call, in startInput) (any, error) {
+	if k.agent() != "" {
+		return k.startChild(ctx, in)
+	}
 	return k.once(ctx, in.Key, false, in, func(ctx context.Context, name string) (any, error) {
 		made, err := k.ops().Create(ctx, session.Create{Runtime: in.Runtime, Model: given(in.Model), Cwd: in.Cwd, ProjectID: in.Project,
 			FilesystemSandbox: given(in.Sandbox), ApprovalPolicy: given(in.Approval), NetworkAccess: given(in.Network)})
@@ -60,10 +63,13 @@ type messageInput struct {
 	Session string `json:"session"`
 	Text    text   `json:"text"`
 	When    when   `json:"when,omitempty"`
+	ReplyTo string `json:"reply_to,omitempty" jsonschema:"the message that this one answers; for agents"`
 }
 
 func sendMessage(ctx context.Context, k *call, in messageInput) (any, error) {
-	k.session = in.Session
+	if k.session = in.Session; k.agent() != "" {
+		return k.mail(ctx, in)
+	}
 	if err := k.ops().Check(ctx, operations.Read, in.Session); err != nil {
 		return nil, err
 	}
@@ -106,13 +112,17 @@ type sessionInput struct {
 }
 
 func interrupt(ctx context.Context, k *call, in sessionInput) (any, error) {
-	k.session = in.Session
+	if err := k.own(ctx, in.Session); err != nil {
+		return nil, err
+	}
 	turn, err := k.ops().Interrupt(ctx, in.Session, "")
 	return object{"turn": turn}, err
 }
 
 func archive(ctx context.Context, k *call, in sessionInput) (any, error) {
-	k.session = in.Session
+	if err := k.own(ctx, in.Session); err != nil {
+		return nil, err
+	}
 	_, err := k.ops().Archive(ctx, in.Session)
 	return object{}, err
 }
@@ -123,7 +133,9 @@ type renameInput struct {
 }
 
 func rename(ctx context.Context, k *call, in renameInput) (any, error) {
-	k.session = in.Session
+	if err := k.own(ctx, in.Session); err != nil {
+		return nil, err
+	}
 	_, err := k.ops().Rename(ctx, in.Session, in.Title)
 	return object{}, err
 }

@@ -19,7 +19,7 @@ export const cases = (test) => {
     await owner.page.locator(".request").waitFor();
     const card = ann.page.locator(".request", { hasText: "echo both" });
     await card.getByRole("button", { name: /^Approve/ }).waitFor();
-    const notice = owner.page.getByText("approved by token:ann").waitFor(); // which is shown for a while
+    const notice = owner.page.getByText("ann approved this command").waitFor();
     await eventually("the card takes clicks", async () => {
       if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
       return (await requests(id)).length === 0;
@@ -27,6 +27,10 @@ export const cases = (test) => {
     await notice;
     assert.equal(await owner.page.locator(".request").count(), 0);
     await finished(owner.page);
+    assert.equal(await owner.page.getByText(/approved/i).count(), 1);
+    await owner.page.reload();
+    await finished(owner.page);
+    assert.equal(await owner.page.getByText(/approved/i).count(), 1);
     await ann.close();
     await owner.close();
   }, { core: true });
@@ -152,7 +156,7 @@ export const cases = (test) => {
     await api("POST", `/api/sessions/${id}/interrupt`);
     const shown = async () => {
       await page.locator("[data-type='turn.stopped']", { hasText: "Stopped by" }).waitFor();
-      await page.locator(".files li", { hasText: "declined.txt" }).getByText("declined", { exact: true }).waitFor();
+      await page.locator(".files li", { hasText: "declined.txt" }).getByText("Declined", { exact: true }).waitFor();
       assert.equal(await page.locator(".files .counts").count(), 0);
       assert.equal(await page.locator("[data-type='approval.resolved'] .mark.ok").count(), 0);
     };

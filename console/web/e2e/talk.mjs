@@ -234,6 +234,29 @@ export const cases = (test) => {
     await close();
   });
 
+  test("entries of CI keep their lines, and fold when they are long; output has its colors", async (browser) => {
+    const id = await newSession("What CI says");
+    await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "six", turnId: "ci", role: "assistant", type: "ci.note", content: Array.from({ length: 6 }, (_, i) => `check ${i}`).join("\n"), status: "complete" });
+    await send(id, "MOCK_REPLY[asked later]");
+    const item = { type: "commandExecution", id: "colored", command: "go test", aggregatedOutput: "\u001b[32mgreen\u001b[0m done\n", exitCode: 0 };
+    await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "colored", turnId: "ci", role: "system", type: item.type, content: "go test", status: "complete", details: JSON.stringify(item) });
+    const { page, close } = await open(browser, `/s/${id}`);
+    await finished(page);
+    const six = page.locator("[data-id=six]");
+    assert.equal((await six.locator(".plain").innerText()).split("\n").length, 6);
+    await page.locator("[data-id=colored] summary").click();
+    await page.locator(".output .ansi-green", { hasText: "green" }).waitFor();
+    for (const role of ["user", "assistant", "system"]) {
+      await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: role, turnId: "ci", role, type: "ci.log", content: Array.from({ length: 1204 }, (_, i) => `line ${i}`).join("\n"), status: "complete" });
+      const long = page.locator(`[data-id=${role}]`);
+      await long.getByRole("button", { name: "Show all 1,204 lines" }).waitFor();
+      assert.deepEqual([await long.getByText("line 11").count(), await long.getByText("line 12").count()], [1, 0]);
+    }
+    await page.locator("[data-id=system]").getByRole("button", { name: "Show all 1,204 lines" }).click();
+    await page.locator("[data-id=system]").getByText("line 1203").waitFor();
+    await close();
+  });
+
   test("unknown entries are shown, not dropped", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
@@ -243,6 +266,8 @@ export const cases = (test) => {
     });
     const card = page.locator('[data-id="odd"]');
     await card.locator("summary").click();
+    assert.equal(await card.locator("pre").count(), 0); // no JSON unasked
+    await card.getByText("Details").click();
     await card.getByText('"depth": 3').waitFor();
     await close();
   });

@@ -27,6 +27,7 @@ type Config struct {
 	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" disables login by OpenID Connect
 	Console        bool     // HARNESS_CONSOLE
 	Doors          []string // HARNESS_DOORS; see HasDoor
+	ControlAgents  string   // HARNESS_CONTROL_AGENTS: off, read or write
 	ACPServers     string   // HARNESS_ACP_MCP
 	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO

@@ -60,7 +60,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, Console: true, Doors: []string{"app-server", "acp", "ag-ui", "mcp"}, ACPServers: "ignore",
+		Host: "127.0.0.1", Port: 3001, Console: true, Doors: []string{"app-server", "acp", "ag-ui", "mcp"}, ACPServers: "ignore", ControlAgents: "off",
 
 		Tools: Tools{Native: "on", Mode: "auto", Sandbox: "docker"},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",

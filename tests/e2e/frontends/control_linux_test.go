@@ -16,10 +16,14 @@ import (
 )
 
 // control connects to `harness mcp --control`.
-func control(t *testing.T, url, token string) (*sdk.ClientSession, error) {
+func control(t *testing.T, url, token string, env ...string) (*sdk.ClientSession, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), programtest.Program(t), "mcp", "--control", "--url", url)
-	cmd.Env = []string{"HARNESS_TOKEN=" + token, "HOME=" + t.TempDir()}
+	cmd := exec.CommandContext(t.Context(), programtest.Program(t), "mcp", "--control")
+	cmd.Env = append(env, "HOME="+t.TempDir())
+	if url != "" {
+		cmd.Args = append(cmd.Args, "--url", url)
+		cmd.Env = append(cmd.Env, "HARNESS_TOKEN="+token)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).
@@ -39,7 +43,7 @@ func TestTheControlOverAPipe(t *testing.T) {
 	server := s.Start()
 	server.AwaitRuntime()
 	server.Headers = map[string]string{"Authorization": "Bearer " + owner}
-	id := server.CreateSession(programtest.Object{})
+	id := server.CreateSession(programtest.Object{"networkAccess": "enabled"})
 	session, err := control(t, server.URL, owner)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +76,28 @@ func TestTheControlOverAPipe(t *testing.T) {
 		server.URL: http.StatusUnauthorized} {
 		if got := post(t, url+"/mcp/control", grants.Token(id), hello); got != status {
 			t.Errorf("the bearer of a session at %s is %d, not %d", url, got, status)
+		}
+	}
+	server.Stop()
+	// A program of the agent has the bearer in its environment: it starts a session, and decides nothing anywhere.
+	server = s.Start("HARNESS_CONTROL_AGENTS=write")
+	server.AwaitRuntime()
+	agents := "http://127.0.0.1:" + strings.TrimSpace(string(port))
+	agent, err := control(t, "", "", "HARNESS_URL="+agents, "HARNESS_SESSION_TOKEN="+grants.Token(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := agent.CallTool(t.Context(), &sdk.CallToolParams{Name: "start_session", Arguments: map[string]any{"key": "k"}})
+	if err != nil || made.IsError {
+		t.Errorf("the agent starts %+v, %v", made, err)
+	}
+	if got, err := agent.CallTool(t.Context(), &sdk.CallToolParams{Name: "decide"}); err == nil && !got.IsError {
+		t.Error("an agent decides")
+	}
+	for path, status := range map[string]int{"/api/approvals/x/decision": http.StatusForbidden, "/acp": http.StatusForbidden,
+		"/rpc": http.StatusForbidden, "/mcp/other": http.StatusNotFound} {
+		if got := post(t, agents+path, grants.Token(id), `{"decision":"accept"}`); got != status {
+			t.Errorf("%s with the bearer of a session is %d, not %d", path, got, status)
 		}
 	}
 	server.Stop()

@@ -140,7 +140,7 @@ export function settledEntry(request: Request, settled: Settled): Entry {
     type: `${words[0]}.${settled.status}`,
     status: settled.status === "resolved" ? "complete" : "canceled",
     texts: { text: `${words[1]} ${settled.status}${settled.decision ? ` (${settled.decision})` : ""}` },
-    item: { ...settled, command: request.details.command, decidedBy: settled.by },
+    item: { ...settled, command: request.details.command, method: request.method, decidedBy: settled.by },
     completedAt: settled.at,
   };
 }

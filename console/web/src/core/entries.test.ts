@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fromItem, fromRest, settledEntry, requestOf, settledOf } from "../adapters/wire";
-import { became, changesOf, command, failed, filesOf, partsOf, title } from "./entries";
+import { became, changesOf, command, failed, filesOf, outcome, partsOf, title } from "./entries";
 import type { Entry } from "./types";
 
 const item = (type: string, more: object = {}, ended = true) => fromItem({ id: `${type}-${JSON.stringify(more)}`, type, ...more }, "t", ended);
@@ -66,4 +66,13 @@ test("a request that was not approved does not look done, live and after a reloa
   }
   const expired = fromRest({ messageId: "approval-a", turnId: "t", role: "system", type: "approval.resolved", content: "", status: "complete", details: JSON.stringify({ status: "expired" }) });
   expect(became(expired)).toBe("expired");
+});
+
+test("a decision never folds away, and does not part the steps around it; steps are counted by what they did", () => {
+  const decided = { ...item("x", { decision: "accept" }), type: "approval.resolved" };
+  const change = (n: number) => item("fileChange", { n, changes: [{ path: "a", diff: "" }] });
+  const entries: Entry[] = [item("commandExecution", { n: 1, exitCode: 0 }), decided, change(1), change(2), item("reasoning"), item("agentMessage")];
+  const parts = partsOf(entries.map((_, i) => String(i)), (id) => entries[Number(id)]!, false);
+  expect(parts.map((part) => part.ids.join())).toEqual(["0,2,3,4", "1", "5"]);
+  expect(outcome(entries.filter((e) => e !== decided).slice(0, 4))).toEqual({ commands: 1, edits: 1, thoughts: 1, others: 0, took: 0 });
 });

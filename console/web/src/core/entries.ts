@@ -10,6 +10,9 @@ const agents: Record<string, string> = { codex: "Codex", claude: "Claude Code", 
 /** agentName is what people call the agent of a runtime. */
 export const agentName = (runtime: string) => agents[runtime.replace(/-acp$/, "")] ?? runtime;
 
+/** sentence begins a text with a capital letter. */
+export const sentence = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
+
 /** command is the command line without the shell around it. */
 export function command(entry: Entry): string {
   const line = String(entry.item?.command ?? entry.texts.text ?? "");
@@ -91,24 +94,45 @@ export type Part = { key: string; ids: string[]; fold: boolean };
 // What waits is shown as a card, not as an entry besides.
 const waits = (entry: Entry) => /^(approval|tool_input|tool_call)\.request/.test(entry.type);
 
+/** decides reports the entry of a decision. It never folds: who decided is always there to read. */
+export const decides = (entry: Entry) => /^(approval|tool_input|tool_call)\.(?!request)/.test(entry.type);
+
 export function partsOf(ids: string[], entry: (id: string) => Entry, running: boolean): Part[] {
   const parts: Part[] = [];
   let run: string[] = [];
+  const single = (id: string) => parts.push({ key: id, ids: [id], fold: false });
   const close = (ended: boolean) => {
-    if (run.length > 1 && ended) parts.push({ key: `fold-${run[0]}`, ids: run, fold: true });
-    else for (const id of run) parts.push({ key: id, ids: [id], fold: false });
+    const steps = run.filter((id) => !decides(entry(id)));
+    if (steps.length > 1 && ended) {
+      parts.push({ key: `fold-${steps[0]}`, ids: steps, fold: true });
+      run.filter((id) => decides(entry(id))).forEach(single);
+    } else run.forEach(single);
     run = [];
   };
   for (const id of ids) {
     const one = entry(id);
     if (waits(one)) continue;
-    if (!isMessage(one) && one.status === "complete" && !failed(one) && one.type !== "conversationCleared" && picturesOf(one).length === 0 && one.role === "system" && !one.type.startsWith("turn.")) {
+    if (decides(one) || (!isMessage(one) && one.status === "complete" && !failed(one) && one.type !== "conversationCleared" && picturesOf(one).length === 0 && one.role === "system" && !one.type.startsWith("turn."))) {
       run.push(id);
       continue;
     }
     close(true);
-    parts.push({ key: id, ids: [id], fold: false });
+    single(id);
   }
   close(!running);
   return parts;
+}
+
+/** outcome counts finished steps by what they did, and how long they took together, in ms. */
+export function outcome(entries: Entry[]): { commands: number; edits: number; thoughts: number; others: number; took: number } {
+  const counts = { commands: 0, edits: 0, thoughts: 0, others: 0, took: 0 };
+  const files = new Set<string>();
+  for (const entry of entries) {
+    if (entry.type === "commandExecution") counts.commands++;
+    else if (entry.type === "fileChange") for (const { path } of changesOf(entry.item)) files.add(path);
+    else if (entry.type === "reasoning") counts.thoughts++;
+    else counts.others++;
+    counts.took += entry.completedAt && entry.startedAt ? entry.completedAt - entry.startedAt : 0;
+  }
+  return { ...counts, edits: files.size };
 }

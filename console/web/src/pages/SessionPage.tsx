@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from "react";
 import { Link as To, useSearch } from "wouter";
 import { clock, timeOf } from "../core/time";
 import { startOf } from "../core/turns";
-import { settledFor } from "../core/store";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
@@ -10,7 +9,7 @@ import { AgentTrouble } from "../ui/AgentTrouble";
 import { Composer } from "../ui/Composer";
 import { SessionMenu } from "./SessionMenu";
 import { useClient, useList, useNow, useSignal } from "../ui/hooks";
-import { RequestCard, SettledLine } from "../ui/RequestCard";
+import { RequestCard } from "../ui/RequestCard";
 import { TranscriptView } from "../ui/TranscriptView";
 import { Panel } from "./Panel";
 
@@ -50,16 +49,13 @@ function Header({ open, session, stop, escaped }: { open: Open; session: Session
   );
 }
 
-/** Waiting shows the pending requests of this session, and briefly who decided one that the user was about to decide. */
+/** Waiting shows the pending requests of this session; who decided one stands in the transcript. */
 function Waiting({ sessionId, leave }: { sessionId: string; leave: () => void }) {
   const client = useClient();
   useSignal(client.store.inbox);
-  const now = useNow(1000);
   const pending = [...client.store.requests.values()].filter((r) => r.threadId === sessionId).sort((a, b) => a.createdAt - b.createdAt);
-  const settled = [...client.store.settled].filter(([, s]) => s.request?.threadId === sessionId && now - s.at < settledFor);
   return (
     <div className="waiting">
-      {settled.map(([id, s]) => <SettledLine key={id} settled={s} request={s.request} />)}
       {pending.map((r) => <RequestCard key={r.id} request={r} onLeave={leave} />)}
     </div>
   );

@@ -33,6 +33,16 @@ export const text = {
     retrying: (attempt: number, of?: number) => `Can’t reach the model · try ${attempt}${of ? ` of ${of}` : ""}`,
     signedOut: (agent: string) => `${agent} isn’t signed in.`, unavailable: (agent: string) => `${agent} isn’t available.`, row: (why: string) => `Failed: ${why}`,
   },
+  fold: { lines: (n: number) => `Show all ${n.toLocaleString("en")} lines`, all: "Show all", less: "Show less" },
+  step: {
+    commands: (n: number) => (n === 1 ? "ran 1 command" : `ran ${n} commands`), edits: (n: number) => (n === 1 ? "edited 1 file" : `edited ${n} files`), thoughts: () => "thought",
+    others: (n: number) => (n === 1 ? "1 other step" : `${n} other steps`), details: "Details", applied: "Applied", exit: (code: number) => `Exit ${code}`,
+  },
+  decided: {
+    command: "this command", edit: "this edit", accept: (who: string | null, what: string) => (who === null ? "Approved" : `${who} approved ${what}`),
+    decline: (who: string | null, why: string) => (who === null ? "Declined" : `${who} declined`) + (why ? `: “${why}”` : ""),
+    cancel: "Canceled with the turn", expired: "Expired without an answer", answered: (who: string | null) => (who === null ? "Answered" : `${who} answered`),
+  },
   background: { title: (n: number) => `${n} running in the background`, since: (age: string) => `in the background for ${age}`, end: "End" },
   queue: {
     title: "Waiting to be sent", edit: "Edit", drop: "Drop", up: "Earlier", now: "Send now", save: "Save", cancel: "Cancel", sending: "being sent…",
@@ -43,7 +53,7 @@ export const text = {
     approve: "Approve", session: "For this session", always: "Always this command", decline: "Decline", why: "Decline and say why…",
     aims: { approve: "Enter approves", session: "Enter approves for this session", always: "Enter approves it always", decline: "Enter declines", reason: "Enter asks for the reason" }, cancels: "Esc cancels",
     aimed: (button: string, what: string) => `${button}: ${what}`, reason: "What should it do instead? (optional)", answer: "Answer", skip: "Skip", other: "Other", several: "(several)", lines: "Answers, one in a line", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
-    you: "you", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
+    you: "You", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
     working: "Sending to the agent…",
   },
   inbox: {
@@ -119,7 +129,7 @@ export const text = {
   broken: "This page has failed.",
   missing: "There is no such page.",
   picture: (n: number) => `Image ${n}`,
-  became: { declined: "declined", canceled: "canceled", expired: "expired", failed: "failed", stopped: "stopped" },
+  became: { declined: "Declined", canceled: "Canceled", expired: "Expired", failed: "Failed", stopped: "Interrupted" },
   stopped: "Stopped", stoppedBy: (who: string) => `Stopped by ${who}`,
   roles: { user: "you", assistant: "agent", system: "" } as Record<string, string>,
 };

@@ -1,6 +1,6 @@
 import { Link as To } from "wouter";
 import type { Answer, Runtime } from "../api/answers";
-import { agentName } from "../core/entries";
+import { agentName, sentence } from "../core/entries";
 import type { Session } from "../core/types";
 import { text } from "../text/en";
 import { Copy } from "./Code";
@@ -24,7 +24,7 @@ export function AgentTrouble({ only, failed = "" }: { only?: string; failed?: st
   const agents = answer?.data.filter((runtime) => (only === undefined || runtime.name === only) && shown(runtime)) ?? [];
   return agents.map((runtime) => (
     <div key={runtime.name} className="trouble agent" role="status" data-agent={runtime.name}>
-      <p><strong>{missing(runtime) ? text.trouble.signedOut(agentName(runtime.name)) : text.trouble.unavailable(agentName(runtime.name))}</strong> {missing(runtime) ? runtime.auth.remedy : runtime.reason}</p>
+      <p><strong>{missing(runtime) ? text.trouble.signedOut(agentName(runtime.name)) : text.trouble.unavailable(agentName(runtime.name))}</strong> {sentence((missing(runtime) ? runtime.auth.remedy : runtime.reason) ?? "")}</p>
       <p className="actions">
         {missing(runtime) && client.may("administer") && <To className="button" href="/runtimes">{text.trouble.signIn}</To>}
         {!missing(runtime) && runtime.install?.command && <><code>{runtime.install.command}</code> <Copy text={runtime.install.command} /></>}

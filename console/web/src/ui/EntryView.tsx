@@ -1,11 +1,13 @@
 import { memo, useState, type ReactNode } from "react";
-import { became, changesOf, command, failed, title } from "../core/entries";
+import { became, changesOf, command, decides, failed, outcome, sentence, title } from "../core/entries";
 import { took } from "../core/time";
 import type { Transcript } from "../core/transcript";
 import type { Entry } from "../core/types";
 import { text } from "../text/en";
 import { Copy } from "./Code";
+import { Decided } from "./Decided";
 import { DiffView } from "./DiffView";
+import { Folded } from "./Folded";
 import { MessageActions } from "./MessageActions";
 import { MarkdownView } from "./MarkdownView";
 import { picturesOf, textAndPictures } from "../core/pictures";
@@ -13,20 +15,8 @@ import { Pictures } from "./Pictures";
 import { useClient, useRow } from "./hooks";
 import { Failed, Retrying } from "./TurnTrouble";
 
-const tail = 5;
-
-/** Output shows the last lines of what a command put out, all of it on demand. */
-function Output({ output }: { output: string }) {
-  const [all, setAll] = useState(false);
-  const lines = output.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/\n$/, "").split("\n");
-  if (output === "") return null;
-  return (
-    <div className="output">
-      {!all && lines.length > tail && <button className="quiet" type="button" onClick={() => setAll(true)}>{lines.length - tail} lines before</button>}
-      <pre tabIndex={0}>{(all ? lines : lines.slice(-tail)).join("\n")}</pre>
-    </div>
-  );
-}
+/** A command of at most so many letters is in the card's head already. */
+const oneLine = 80;
 
 function State({ entry }: { entry: Entry }) {
   if (entry.status === "streaming") return <span className="mark running" role="img" aria-label="running">◌</span>;
@@ -34,18 +24,31 @@ function State({ entry }: { entry: Entry }) {
   return <span className="mark ok" role="img" aria-label="done">✓</span>;
 }
 
-function Card({ entry, children, opened = false }: { entry: Entry; children: ReactNode; opened?: boolean }) {
+function Card({ entry, children, heading = title(entry), opened = false }: { entry: Entry; children: ReactNode; heading?: string; opened?: boolean }) {
   const [open, setOpen] = useState(opened);
   const length = entry.completedAt && entry.startedAt ? took(entry.completedAt - entry.startedAt) : "";
   const exit = entry.item?.exitCode;
+  const end = became(entry);
+  const state = end ? text.became[end] : entry.type === "fileChange" && entry.status !== "streaming" ? text.step.applied : "";
   return (
     <details className="card" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <State entry={entry} />
-        <span className="mono card-title">{title(entry)}</span>
-        <span className="dim card-end">{typeof exit === "number" && exit !== 0 ? `exit ${exit} · ` : ""}{became(entry) && `${text.became[became(entry) as keyof typeof text.became]} `}{length}</span>
+        <span className="mono card-title">{heading}</span>
+        <span className="dim card-end">{[typeof exit === "number" && exit !== 0 && text.step.exit(exit), state, length].filter(Boolean).join(" · ")}</span>
       </summary>
       {open && <div className="card-body">{children}</div>}
+    </details>
+  );
+}
+
+/** Raw is an entry as the server has it, for who asks for it. */
+function Raw({ entry }: { entry: Entry }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="raw" onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary className="dim">{text.step.details}</summary>
+      {open && <pre tabIndex={0}>{raw(entry)}</pre>}
     </details>
   );
 }
@@ -69,12 +72,12 @@ function System({ transcript, entry }: { transcript: Transcript; entry: Entry })
     case "commandExecution":
       return (
         <Card entry={entry} opened={entry.status === "streaming" || failed(entry)}>
-          <pre className="command" tabIndex={0}>{command(entry)}</pre>
-          <Output output={entry.texts.output ?? ""} />
+          {(command(entry).length > oneLine || command(entry).includes("\n")) && <pre className="command" tabIndex={0}>{command(entry)}</pre>}
+          {entry.texts.output && <Folded said={entry.texts.output} output />}
         </Card>
       );
     case "fileChange":
-      return <Card entry={entry} opened><DiffView changes={changesOf(entry.item)} /></Card>;
+      return <Card entry={entry} opened={became(entry) === ""} heading={sentence(text.step.edits(changesOf(entry.item).length))}><DiffView changes={changesOf(entry.item)} /></Card>;
     case "reasoning":
       return <Card entry={entry}><MarkdownView text={Object.values(entry.texts).join("\n\n")} done={entry.status !== "streaming"} /></Card>;
     case "plan":
@@ -86,11 +89,12 @@ function System({ transcript, entry }: { transcript: Transcript; entry: Entry })
     case "turn.error":
       return <Failed transcript={transcript} entry={entry} />;
     default:
+      if (decides(entry)) return <Decided entry={entry} />;
       return (
-        <Card entry={entry} opened={picturesOf(entry).length > 0}>
-          {entry.texts.text && <p className="plain">{textAndPictures(entry.texts.text).text}</p>}
+        <Card entry={entry} opened={picturesOf(entry).length > 0 || !!entry.texts.text?.includes("\n")}>
+          {entry.texts.text && <div className="plain"><Folded said={textAndPictures(entry.texts.text).text} /></div>}
           <Pictures entry={entry} />
-          <pre tabIndex={0}>{raw(entry)}</pre>
+          <Raw entry={entry} />
         </Card>
       );
   }
@@ -104,10 +108,10 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
   if (entry.role === "user") {
     return (
       <article className="entry user" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
-        <div className="said">{textAndPictures(entry.texts.text ?? "").text}</div>
+        <div className="said"><Folded said={textAndPictures(entry.texts.text ?? "").text} /></div>
         <Pictures entry={entry} />
         {entry.status === "canceled" && <p className="dim">{text.message.dropped}</p>}
-        <footer className="dim">{text.roles.user} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
+        <footer className="dim">{entry.type === "userMessage" && text.roles.user} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
       </article>
     );
   }
@@ -115,7 +119,7 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
     const done = entry.status !== "streaming";
     return (
       <article className="entry assistant" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
-        <MarkdownView text={entry.texts.text ?? ""} done={done} />
+        {entry.type === "agentMessage" || entry.texts.text === undefined ? <MarkdownView text={entry.texts.text ?? ""} done={done} /> : <div className="plain"><Folded said={entry.texts.text} /></div>}
         {done && <footer className="dim"><Copy text={entry.texts.text ?? ""} /> <MessageActions transcript={transcript} entry={entry} /></footer>}
       </article>
     );
@@ -127,17 +131,15 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
 export function Fold({ transcript, ids }: { transcript: Transcript; ids: string[] }) {
   const [open, setOpen] = useState(false);
   const entries = ids.map((id) => transcript.rows.get(id)?.entry).filter((e): e is Entry => !!e);
-  const kinds = new Map<string, number>();
-  for (const e of entries) {
-    const kind = e.type === "commandExecution" ? "commands" : e.type === "fileChange" ? "changes" : e.type.split(".")[0]!;
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  }
+  const { took: length, ...counts } = outcome(entries);
+  const did = (Object.keys(counts) as (keyof typeof counts)[]).filter((kind) => counts[kind] > 0).map((kind) => text.step[kind](counts[kind])).join(", ");
   return (
     <div className="entry system">
       <details className="card fold" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary>
           <span className="mark ok" role="img" aria-label="done">✓</span>
-          <span className="mono card-title">{ids.length} {text.session.steps}: {[...kinds].map(([kind, n]) => `${n} ${kind}`).join(", ")}</span>
+          <span className="card-title">{sentence(did)}</span>
+          {length > 0 && <span className="dim card-end">{took(length)}</span>}
         </summary>
       </details>
       {open && ids.map((id) => <EntryView key={id} transcript={transcript} id={id} />)}

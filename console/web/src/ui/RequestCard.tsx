@@ -5,6 +5,7 @@ import { clock } from "../core/time";
 import type { Request, Settled } from "../core/types";
 import { text } from "../text/en";
 import { answer, choices, decide, respond } from "./decide";
+import { useDecision } from "./Decided";
 import { DiffView } from "./DiffView";
 import { useClient, useNow, useSignal } from "./hooks";
 import { Questions } from "./Questions";
@@ -34,12 +35,10 @@ export function lineOf(request: Request): string {
   return String(request.details.tool ?? request.summary);
 }
 
-export function SettledLine({ settled, request }: { settled: Settled; request: Request | undefined }) {
-  const client = useClient();
-  const words: Record<string, string> = { accept: text.request.approved, decline: text.request.declined, cancel: text.request.canceled };
-  const what = settled.status === "resolved" ? (words[settled.decision ?? ""] ?? text.request.answered) : (settled.status === "expired" ? text.request.expired : settled.status);
-  const who = settled.by === undefined ? "" : ` by ${client.nameOf(settled.by)}`;
-  return <p className="settled" role="status"><span className="mono">{request ? lineOf(request) : ""}</span> <span className="dim">{what}{who}</span></p>;
+/** SettledLine is a request of the inbox that was just decided. */
+export function SettledLine({ settled, request }: { settled: Settled; request: Request }) {
+  const line = useDecision(request.kind, { ...settled, decidedBy: settled.by, method: request.method });
+  return <p className="settled" role="status"><span className="mono">{lineOf(request)}</span> <span className="dim">{line}</span></p>;
 }
 
 export type CardProps = {
