@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"harness/api/door"
 	"harness/internal/operations"
@@ -241,12 +242,16 @@ func updateReadState(ctx context.Context, c *call) (any, error) {
 func listThreads(ctx context.Context, c *call) (any, error) {
 	var in struct {
 		Cursor, SearchTerm, SectionID, SortKey string
+		AncestorThreadID                       string
 		SourceKinds                            []string
 		Limit                                  int
 		Archived                               bool
 	}
 	if err := c.read(&in); err != nil {
 		return nil, err
+	}
+	if in.AncestorThreadID != "" && slices.Contains(in.SourceKinds, "subAgentThreadSpawn") {
+		return c.listDescendants(ctx, in.AncestorThreadID, in.Archived)
 	}
 	ofPeople := len(in.SourceKinds) == 0
 	for _, kind := range in.SourceKinds {
@@ -268,6 +273,21 @@ func listThreads(ctx context.Context, c *call) (any, error) {
 		data = append(data, c.threadView(one))
 	}
 	return object{"data": data, "readStates": object{}, "nextCursor": orNil(page.NextCursor)}, nil
+}
+
+// listDescendants lists the sessions that a session started, and those below them.
+func (c *call) listDescendants(ctx context.Context, ancestor string, archived bool) (any, error) {
+	data := []object{}
+	if _, err := c.ops().Find(ctx, ancestor); err != nil {
+		return nil, err
+	}
+	below, err := c.ops().Descendants(ctx, ancestor)
+	for _, one := range below {
+		if found, unknown := c.ops().Find(ctx, one.SessionID); unknown == nil && found.Archived == archived {
+			data = append(data, c.threadView(found))
+		}
+	}
+	return object{"data": data, "readStates": object{}, "nextCursor": nil}, err
 }
 
 func orNil(text string) any {

@@ -61,7 +61,7 @@ func kinds() map[string]bool {
 		"session_rolled_back", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
 		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
-		"turn.failed", "turn.retrying",
+		"turn.failed", "turn.retrying", "session.started_by_session",
 		"configuration.loaded", "default_controls.changed", "store.refused", "store.mended", "store.damaged",
 		"access_token.created", "access_token.changed", "access_token.revoked", "login.began", "login.changed", "login.ended",
 	} {

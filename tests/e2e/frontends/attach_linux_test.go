@@ -41,7 +41,8 @@ func TestAttachRunsTheTUI(t *testing.T) {
 		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), programtest.Program(t), "profiles", "set", name, "--server", "http://127.0.0.1:"+port, "--token", file)
+		cmd := exec.CommandContext(t.Context(), programtest.Program(t), "profiles", "set", name,
+			"--server", "http://127.0.0.1:"+port, "--token", file)
 		cmd.Env = append(s.Environ(), "XDG_CONFIG_HOME="+config)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("profile %s: %v\n%s", name, err, out)

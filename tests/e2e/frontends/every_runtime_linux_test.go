@@ -1,13 +1,18 @@
 package frontends
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"harness/tests/agenttest"
 	"harness/tests/codextest"
+	"harness/tests/mockmodel"
 	"harness/tests/programtest"
 )
 
@@ -156,6 +161,30 @@ func TestTheTUIOutlivesAKilledServer(t *testing.T) {
 		if strings.Contains(screen, "Couldn't confirm") {
 			t.Errorf("a message counts as unsent:\n%s", screen)
 		}
+	}
+	b.Stop()
+}
+
+// FE-88: a picture that codex's TUI attaches reaches the agent.
+func TestTheTUIAttachesPictures(t *testing.T) {
+	t.Parallel()
+	s := programtest.WithClaude(t)
+	b := &bench{s: s, port: freePort(t)}
+	b.restart()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(s.Workspace, "picture.png")
+	if err := os.WriteFile(path, picture.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u := b.open(t, "-m", "claude", "-s", "danger-full-access", "-i", path, "--", "MOCK_REPLY[seen it]")
+	u.await("• Mock answer")
+	if !slices.ContainsFunc(s.Model.Requests(), func(r mockmodel.Request) bool {
+		return strings.Contains(string(r.Body), "MOCK_REPLY[seen it]") && strings.Contains(string(r.Body), `"type":"image"`)
+	}) {
+		t.Error("the agent got no picture")
 	}
 	b.Stop()
 }
