@@ -137,7 +137,7 @@ func TestAPersonDecides(t *testing.T) {
 	b := setup(t)
 	ann := b.as("ann", auth.RoleOperator)
 	id := b.NewSession()
-	turn := b.Say(id, "RUN[touch ran]")
+	turn := b.Say(id, "RUN[true]")
 	asked := b.Asked(id)
 	open := list(ann.call("list_approvals", object{"session": id}), "requests")
 	if len(open) != 1 || open[0]["id"] != asked.ID || open[0]["session"] != id || open[0]["kind"] != "approval" {
