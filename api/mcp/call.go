@@ -83,7 +83,7 @@ func result(answer any, failed *failure) *sdk.CallToolResult {
 	if failed != nil {
 		answer = object{"error": failed}
 	}
-	encoded := json.RawMessage(javascript.MustEncode(answer))
+	encoded := javascript.MustEncode(answer)
 	return &sdk.CallToolResult{IsError: failed != nil, StructuredContent: encoded,
 		Content: []sdk.Content{&sdk.TextContent{Text: string(encoded)}}}
 }
