@@ -28,6 +28,7 @@ type follow struct {
 	mine     map[string]bool   // requests that this client decides
 	steered  []string          // texts whose item the client has already
 	repeated map[string]bool   // items that repeat such a text
+	steers   []steer           // what the client added to the last turn that it steered
 }
 
 // follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has

@@ -105,6 +105,8 @@ func grows(kind string) bool {
 // itemOf returns an entry as an item; false for an entry that is none, or none that every client can decode.
 func itemOf(entry transcript.Entry) (json.RawMessage, bool) {
 	switch {
+	case isUnread(entry): // clients would show it as sent
+		return nil, false
 	case entry.Type == wire.ItemUserMessage && entry.Details == nil:
 		return encode(object{"type": entry.Type, "id": entry.MessageID,
 			"content": []object{{"type": "text", "text": entry.Content, "text_elements": []any{}}}}), true

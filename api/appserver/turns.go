@@ -87,7 +87,8 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 	if f != nil {
 		f.expect(message.Text)
 	}
-	sent, err := c.say(ctx, message, noteOf(in.ClientID, message.Text))
+	note := noteOf(in.ClientID, message.Text)
+	sent, err := c.say(ctx, message, note)
 	if err != nil {
 		if f != nil {
 			f.expectNot(message.Text)
@@ -96,7 +97,9 @@ func steerTurn(ctx context.Context, c *call) (any, error) {
 	}
 	turn := in.Expected
 	if sent.TurnID != "" {
-		turn = sent.TurnID
+		if turn = sent.TurnID; f != nil {
+			f.addSteer(steer{turn, message, note})
+		}
 	}
 	item := object{"type": wire.ItemUserMessage, "id": "steered-" + in.ClientID, "clientId": in.ClientID, "content": in.Input}
 	now := c.server.opts.Clock().UnixMilli()
@@ -183,6 +186,11 @@ func interruptTurn(ctx context.Context, c *call) (any, error) {
 		_, err := c.ops().Interrupt(ctx, id, in.TurnID)
 		if errors.Is(err, session.ErrNoActiveTurn) {
 			return nil // it ended by itself
+		}
+		if f := c.views.Of(id); f != nil && err == nil {
+			if steers := f.takeSteers(in.TurnID); len(steers) > 0 {
+				c.after = append(c.after, func() { c.sendUnanswered(c.Context, f, steers) })
+			}
 		}
 		return err
 	})

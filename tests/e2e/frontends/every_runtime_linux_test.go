@@ -53,7 +53,7 @@ func (b *bench) open(t *testing.T, flags ...string) *tui {
 }
 
 // FE-84: codex's TUI works on a new session of every runtime: a command is approved, a file change is declined, a
-// question is answered, and a message during a turn is carried out once.
+// question is answered, and a message during a turn is carried out once, with Esc at once.
 func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 	t.Parallel()
 	b := startBench(t)
@@ -97,6 +97,21 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			u.await("• last of " + runtime)
 			if text, err := os.ReadFile(steered); err != nil || string(text) != "once\n" {
 				t.Errorf("the steered command wrote %q, %v", text, err)
+			}
+			// Esc before the model reads a steered message: it is carried out now.
+			u.say("MOCK_HOLD[" + runtime + " again]")
+			if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
+				t.Fatal(err)
+			}
+			escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
+			u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
+			u.press("Escape")
+			u.answer("Would you like to run", "y")
+			b.Eventually("the message is carried out", func() bool { _, err := os.Stat(escaped); return err == nil })
+			u.say("MOCK_REPLY[really last of " + runtime + "]")
+			u.await("• really last of " + runtime)
+			if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
+				t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
 			}
 		})
 	}
