@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"harness/internal/services/session"
 )
@@ -94,7 +95,7 @@ func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBack
 		err = session.ErrNoActiveTurn // it was deleted in the meantime
 	}
 	if turnID == "" || !errors.Is(err, session.ErrWrongTurn) {
-		s.interruptBelow(ctx, sessionID)
+		err = errors.Join(err, s.interruptBelow(ctx, sessionID))
 	}
 	return stopped, err
 }
@@ -135,18 +136,19 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {
 		stopped, err := s.store.StopSession(ctx, sessionID, keepBackground)
-		s.interruptBelow(ctx, sessionID)
-		return stopped, err
+		return stopped, errors.Join(err, s.interruptBelow(ctx, sessionID))
 	})
 }
 
 // interruptBelow ends the running turns of the sessions below a session. It skips those that run on another node.
-func (s *Turns) interruptBelow(ctx context.Context, sessionID string) {
+func (s *Turns) interruptBelow(ctx context.Context, sessionID string) error {
 	below, err := s.family.Descendants(ctx, sessionID)
-	if err != nil {
-		return // the session itself was interrupted
-	}
 	for _, one := range below {
-		_, _ = s.store.StopTurn(ctx, one.SessionID, "", false) // most are idle
+		_, failed := s.store.StopTurn(ctx, one.SessionID, "", false)
+		idle := errors.Is(failed, session.ErrNoActiveTurn) || session.Absent(failed)
+		if failed != nil && !idle && !errors.As(failed, new(*session.NotOwnerError)) {
+			err = errors.Join(err, fmt.Errorf("interrupt session %s below session %s: %w", one.SessionID, sessionID, failed))
+		}
 	}
+	return err
 }
