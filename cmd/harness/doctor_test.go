@@ -105,6 +105,10 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 			unchanged(s.DataDir)
 			s.Start().Kill()
 			s.EndRuntimes() // runtimes that write there
+			// A socket has no content to compare.
+			if err := os.Remove(filepath.Join(s.DataDir, "app-server.sock")); err != nil {
+				t.Fatal(err)
+			}
 			unchanged(s.DataDir)
 		})
 	}

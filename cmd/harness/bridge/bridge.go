@@ -7,7 +7,9 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,27 +47,35 @@ type Bridge struct {
 	out io.Writer
 }
 
-// Run copies messages until in ends. The first connection is tried once; a lost one is tried again without end.
+// maxWaiting is how many messages of a program wait for a connection. Beyond that, the program's end is seen late.
+const maxWaiting = 256
+
+// closing limits how long the end of a program waits until the server has read everything.
+const closing = time.Second
+
+// Run copies messages until in ends. The first connection is tried once; a lost one is tried again until in ends.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.out = out
 	conn, err := b.dial(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", b.URL, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	lines, failed := make(chan []byte), make(chan error, 1)
-	go func() { failed <- read(ctx, in, lines) }()
-	for {
-		if ended, err := b.serve(ctx, conn, lines, failed); ended {
-			_ = conn.Close(websocket.StatusNormalClosure, "") // the server may be gone
-			return err
-		}
-		_ = conn.CloseNow() // it is lost
-		if conn, err = b.reconnect(ctx); err != nil {
-			return err
+	program, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	lines := make(chan []byte, maxWaiting)
+	go func() { end(cmp.Or(read(program, in, lines), io.EOF)) }() // in may never end
+	for b.serve(ctx, program, conn, lines) {
+		if conn, err = b.reconnect(program); err != nil {
+			break
 		}
 	}
+	if cause := context.Cause(program); err == nil || errors.Is(cause, io.EOF) {
+		err = cause
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // read passes on the lines of a program.
@@ -84,8 +94,9 @@ func read(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	return scan.Err()
 }
 
-// serve copies messages until the program or the connection ends.
-func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan []byte, failed <-chan error) (ended bool, err error) {
+// serve copies messages until the program or the connection ends, and closes the connection. It reports whether the
+// program goes on.
+func (b *Bridge) serve(ctx, program context.Context, conn *websocket.Conn, lines <-chan []byte) (goesOn bool) {
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
@@ -96,18 +107,32 @@ func (b *Bridge) serve(ctx context.Context, conn *websocket.Conn, lines <-chan [
 			}
 		}
 	}()
+	defer func() { <-lost }()
 	for {
 		select {
 		case line := <-lines:
 			if !send(ctx, conn, b.Protocol.Sent(line)) {
-				return false, nil
+				_ = conn.CloseNow() // it is lost
+				return true
 			}
-		case err := <-failed:
-			return true, err
 		case <-lost:
-			return false, nil
+			_ = conn.CloseNow()
+			return true
+		case <-program.Done():
+			for len(lines) > 0 && send(ctx, conn, b.Protocol.Sent(<-lines)) {
+			}
+			hangUp(ctx, conn)
+			return false
 		}
 	}
+}
+
+// hangUp closes a connection once its server has read everything, or does not answer.
+func hangUp(ctx context.Context, conn *websocket.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, closing)
+	defer cancel()
+	_ = conn.Ping(ctx) // the server may be gone
+	_ = conn.CloseNow()
 }
 
 // send reports whether a connection took the messages; otherwise it is lost.

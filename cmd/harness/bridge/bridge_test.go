@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,5 +107,65 @@ func TestARefusedConnectionEnds(t *testing.T) {
 	b := Bridge{URL: "ws" + strings.TrimPrefix(server.URL, "http"), Protocol: &AppServer{}}
 	if err := b.Run(t.Context(), strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "harness login") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// FE-22: the bridge ends with its program, also while there is no server, or one that does not answer, and with a message
+// that could not be sent. What the program wrote before it ended is sent.
+func TestTheBridgeEndsWithItsProgram(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*httptest.Server, *atomic.Bool){
+		"connected": nil,
+		"no server": func(server *httptest.Server, _ *atomic.Bool) { _ = server.Listener.Close() },
+		"frozen":    func(_ *httptest.Server, frozen *atomic.Bool) { frozen.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var frozen atomic.Bool
+			conns, tried := make(chan *websocket.Conn, 1), make(chan struct{}, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if frozen.Load() {
+					tried <- struct{}{}
+					<-ctx.Done()
+					return
+				}
+				if conn, err := websocket.Accept(w, r, nil); err == nil {
+					conns <- conn
+					<-ctx.Done()
+				}
+			}))
+			defer server.Close()
+			defer cancel()
+			stdin, program := io.Pipe()
+			b := Bridge{URL: "ws" + strings.TrimPrefix(server.URL, "http"), Protocol: &AppServer{}}
+			ended := make(chan error, 1)
+			go func() { ended <- b.Run(ctx, stdin, io.Discard) }()
+			conn := <-conns
+			if lose != nil {
+				lose(server, &frozen)
+				_ = conn.CloseNow()
+			}
+			if frozen.Load() {
+				<-tried
+			}
+			if _, err := io.WriteString(program, `{"id":1,"method":"thread/list","params":{}}`+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			_ = program.Close()
+			if lose == nil {
+				if _, got, err := conn.Read(ctx); err != nil || !strings.Contains(string(got), "thread/list") {
+					t.Errorf("the server got %s, %v", got, err)
+				}
+			}
+			began := time.Now()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("it ended after %s", took)
+			}
+		})
 	}
 }
