@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"harness/internal/operations"
 	"harness/internal/platform/database"
@@ -134,6 +135,51 @@ func TestATreeOfSessionsHasLimits(t *testing.T) {
 		s.do(err)
 		s.child(root.ID, "after the archive")
 	})
+}
+
+// MC-03: A tree starts at most 30 sessions an hour, and has at most 32 that are not archived. The refusal says when the
+// hour has passed.
+func TestATreeOfSessionsGrowsSlowly(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, database.SQLite)
+	s, _ := openScripted(t, db)
+	root := s.parent()
+	hourLater := func() {
+		t.Helper()
+		s.do(db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `update session_lineage set created_at = created_at - 3600001`)
+			return err
+		}))
+	}
+	refused := func(parentID string) operations.Failure {
+		t.Helper()
+		_, err := s.StartChild(t.Context(), parentID, operations.ChildStart{Key: "one more"})
+		failure := operations.Classify(err)
+		if failure.Code != operations.CodeLimitReached {
+			t.Fatalf("one more session: %v", err)
+		}
+		return failure
+	}
+	var below []session.Session
+	for i := range 30 { // 7 children of the root, and theirs
+		parent := root
+		if i >= 7 {
+			parent = below[i%7]
+		}
+		below = append(below, s.child(parent.ID, strconv.Itoa(i)))
+	}
+	if failure := refused(root.ID); failure.RetryAfter <= 0 || failure.RetryAfter > time.Hour || !failure.Retry {
+		t.Errorf("the 31st within an hour: %+v", failure)
+	}
+	hourLater()
+	s.child(below[0].ID, "31")
+	s.child(below[1].ID, "32")
+	if failure := refused(root.ID); failure.Retry {
+		t.Errorf("the 33rd: %+v", failure)
+	}
+	_, err := s.Archive(t.Context(), below[29].ID)
+	s.do(err)
+	s.child(root.ID, "after the archive")
 }
 
 // MC-04: A session owns itself and its descendants; others do not exist for it, whether sibling, parent or unknown.
