@@ -98,6 +98,10 @@ func TestAGUIsClientRunsSessions(t *testing.T) {
 		if err := s.Model.WaitHeld(t.Context(), "a"); err != nil {
 			t.Error(err)
 		}
+		server.Eventually("the turn shows", func() bool { // codex may ask its model before it names the turn
+			return programtest.Get[struct{ Session struct{ ActiveTurnID string } }](server, "/api/sessions/"+session+"?limit=1").
+				Session.ActiveTurnID != ""
+		})
 		server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/interrupt", nil)
 	})
 	want(interrupted, "", "RUN_STARTED", "RUN_FINISHED")

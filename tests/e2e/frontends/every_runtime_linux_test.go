@@ -53,7 +53,8 @@ func (b *bench) open(t *testing.T, flags ...string) *tui {
 }
 
 // FE-84: codex's TUI works on a new session of every runtime: a command is approved, a file change is declined, a
-// question is answered, and a message during a turn is carried out once, with Esc at once.
+// question is answered, and a message during a turn is carried out once, with Esc at once. FE-89: it resumes a session of
+// 500 entries.
 func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 	t.Parallel()
 	b := startBench(t)
@@ -113,6 +114,8 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
 				t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
 			}
+			u.end()
+			b.resumesALongSession(t, runtime)
 		})
 	}
 }
