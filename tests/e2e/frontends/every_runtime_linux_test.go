@@ -45,6 +45,31 @@ func (b *bench) restart() {
 	b.Server = b.s.Start("PORT="+b.port, "HARNESS_TRUST_LOCAL=true")
 }
 
+// writes reports whether a text of a runtime grows in any of its sessions.
+func (b *bench) writes(runtime string) bool {
+	for _, one := range programtest.List(b.s.T, b.Server, "/api/sessions") {
+		if programtest.Text(one, "runtime") != runtime {
+			continue
+		}
+		for _, entry := range b.Entries(programtest.Text(one, "sessionId"), "agentMessage") {
+			if programtest.Text(entry, "status") == "streaming" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// idle reports whether no turn runs in any session of a runtime.
+func (b *bench) idle(runtime string) bool {
+	for _, one := range programtest.List(b.s.T, b.Server, "/api/sessions") {
+		if programtest.Text(one, "runtime") == runtime && programtest.Text(one, "activeTurnId") != "" {
+			return false
+		}
+	}
+	return true
+}
+
 func (b *bench) open(t *testing.T, flags ...string) *tui {
 	t.Helper()
 	s := *b.s
@@ -76,6 +101,7 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if _, err := os.Stat(made); err == nil {
 				t.Error("a declined file was written")
 			}
+			b.Eventually("the turn of the declined file ended", func() bool { return b.idle(runtime) })
 			if runtime != "gemini" { // its questions stay in its own terminal
 				u.say("MOCK_ASK")
 				u.answer("enter to submit", "Enter")
@@ -104,6 +130,8 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
 				t.Fatal(err)
 			}
+			// Text that begins after the message would be its answer.
+			b.Eventually("the text before the message shows", func() bool { return b.writes(runtime) })
 			escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
 			u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
 			u.press("Escape")
