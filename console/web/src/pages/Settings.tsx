@@ -9,7 +9,7 @@ import { PushSwitch } from "../ui/PushSwitch";
 import { ServerSettings } from "./ServerSettings";
 
 /** Settings shows the user's preferences in this browser, the user's identity, and the server's settings. */
-export function Settings() {
+export function Settings(_: { topic: string }) {
   const client = useClient();
   useSignal(client.signal);
   const [preferences, change] = usePreferences();
@@ -51,7 +51,7 @@ export function Settings() {
         <section>
           <h2>{text.operator.more}</h2>
           <ul className="plain-list">
-            {pages.filter((p) => p.minor).map((p) => <li key={p.name}><To href={p.path}>{p.label}</To></li>)}
+            {pages.filter((p) => p.in === "manage").map((p) => <li key={p.name}><To href={p.path}>{p.label}</To></li>)}
             <li><a href="api/docs">{text.settings.api}</a></li>
           </ul>
         </section>

@@ -132,4 +132,16 @@ export const text = {
   became: { declined: "Declined", canceled: "Canceled", expired: "Expired", failed: "Failed", stopped: "Interrupted" },
   stopped: "Stopped", stoppedBy: (who: string) => `Stopped by ${who}`,
   roles: { user: "you", assistant: "agent", system: "" } as Record<string, string>,
+  side: {
+    main: "Main", manage: "Manage", fresh: "New session", new: "New", search: "Search sessions", searchKey: /Mac|iP/.test(navigator.platform) ? "⌘ K" : "Ctrl K",
+    hide: "Hide sidebar", open: "Open sidebar", general: "General", defaults: "Defaults for new sessions", people: "People and tokens", projects: "Projects", server: "Server",
+    requests: (n: number) => (n === 1 ? "1 request" : `${n} requests`), archived: "Archived.", undo: "Undo", dismiss: "Dismiss",
+    roles: { owner: "Owner", admin: "Admin", operator: "Operator", viewer: "Viewer", ci: "CI" } as Record<string, string>,
+  },
+  rows: {
+    filter: "Show", project: "Project", projects: "All projects", none: "No sessions match.", clear: "Clear filters", first: "No sessions yet.",
+    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" },
+    groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
+    run: (what: string) => `Run: ${what}`, edit: (what: string) => `Edit: ${what}`, asks: (what: string) => `Asks: ${what}`,
+  },
 };
