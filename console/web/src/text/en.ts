@@ -144,4 +144,23 @@ export const text = {
     groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
     run: (what: string) => `Run: ${what}`, edit: (what: string) => `Edit: ${what}`, asks: (what: string) => `Asks: ${what}`,
   },
+  start: {
+    title: "What should the agent do?", welcome: "Welcome to Harness", about: "Run coding agents on this server, watch them work, and approve what they do.",
+    label: "First message", hint: "Describe a task", first: "Try: “Explain how this project is built and run its tests.”", start: "Start", viewer: "Pick a session from the list. Only operators can start sessions.",
+    folder: "Folder", anyFolder: "Server’s folder", recent: "Recent folders", matching: "Matching folders on the server", complete: "Type a path, or Tab to complete it.", noGit: "no Git", more: "Type more to see other folders.",
+    running: (n: number) => `${n} running`, needsYou: (n: number) => (n === 1 ? "1 needs you" : `${n} need you`), ago: (age: string) => (age === "now" ? "now" : `${age} ago`),
+    setUp: "Agent, model, access", agent: "Agent", model: "Model", access: "Access", standard: "Default", rules: "Custom rules…", custom: "Custom",
+    presets: { read: "Read only", ask: "Ask first", edit: "Edit freely", full: "Full access" },
+    sentences: { read: "Looks, and changes nothing.", ask: "Asks before it edits or runs anything.", edit: "Edits in the folder, asks for the rest.", full: "Never asks. No sandbox, open network." },
+    before: "Before you start", todo: (n: number) => (n === 0 ? "All set" : n === 1 ? "1 thing to do" : `${n} things to do`), ready: (agent: string) => `${agent} is ready`, missing: (agent: string) => `${agent} isn’t installed`,
+    signedOut: (agent: string) => `${agent} isn’t signed in`, unable: (agent: string) => `${agent} isn’t available`, version: (version: string) => `Version ${version}`, signIn: "Sign in", copy: "Copy", copied: "Copied",
+  },
+  signIn: {
+    title: "Sign in to Harness", token: "Access token", button: "Sign in", at: (provider: string) => `Continue with ${provider}`, or: "or", show: "Show token", hide: "Hide token",
+    where: "On the server, run", orElse: "to sign in a browser, or print the owner’s token with", again: "You’ve been signed out. Sign in again; what you typed is kept.",
+  },
+  find: {
+    sessions: "Sessions", transcripts: "In transcripts", actions: "Actions", open: "Open", jump: "Jump to", fresh: (said: string) => (said ? `New session: “${said}”` : "New session"), keys: "Enter opens · ↑ ↓ move · Esc closes", archived: "archived",
+    shortcuts: "Keyboard shortcuts",
+  },
 };

@@ -33,7 +33,7 @@ export function Keys({ dialog, show }: { dialog: "search" | "keys" | null; show:
   }, [keys, dialog, show, chord, go]);
   return (
     <>
-      {dialog === "search" && <Palette close={() => show(null)} />}
+      {dialog === "search" && <Palette close={() => show(null)} keys={() => show("keys")} />}
       {dialog === "keys" && (
         <Dialog title={text.keys.title} close={() => show(null)}>
           <table className="keys-list">
