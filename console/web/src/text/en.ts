@@ -163,4 +163,13 @@ export const text = {
     sessions: "Sessions", transcripts: "In transcripts", actions: "Actions", open: "Open", jump: "Jump to", fresh: (said: string) => (said ? `New session: “${said}”` : "New session"), keys: "Enter opens · ↑ ↓ move · Esc closes", archived: "archived",
     shortcuts: "Keyboard shortcuts",
   },
+  set: {
+    you: "You", signOut: "Sign out", appearance: "Appearance", keyboard: "Keyboard", still: "Reduce motion", stillNote: "Follows your system unless you turn it on.", allKeys: "All shortcuts", show: "Show", saved: "Saved in this browser.",
+    others: "Server settings are under", themes: { system: "System", light: "Light", dark: "Dark" },
+    may: { owner: "can do everything", admin: "can do everything", operator: "can start sessions and approve", viewer: "can read", ci: "can post entries" } as Record<string, string>,
+    needs: { work: "This page needs the role Operator.", administer: "This page needs the role Admin." },
+    tokens: "Tokens", people: "People", role: "Role", tokenName: "Name of the token", createToken: "Create token", once: "Copy this token now. It isn’t shown again.", done: "Done", noTokens: "No tokens yet.",
+    created: (day: string, by: string) => `Created ${day} by ${by}`, expires: (day: string) => `expires ${day}`, revoke: (name: string) => `Revoke ${name}`,
+    projectName: "Name of the project", projectFolder: "Folder (optional)", createProject: "Create project", noProjects: "No projects yet. A project groups sessions and can have its own folder.", rename: "Rename", removeProject: (name: string) => `Delete ${name}`,
+  },
 };
