@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
 import { Extensions } from "./pages/Extensions";
@@ -21,21 +22,22 @@ function Pages() {
   const client = useClient();
   useSignal(client.signal);
   const isPhone = useMedia(phone);
+  const needs = (page: ReactNode) => (client.may("work") ? page : <p className="pad">{text.set.needs.work}</p>);
   if (client.state === "login") return <Login />;
   if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.connecting}</p>;
   return (
     <Shell>
       <Switch>
-        <Route path="/"><Start /></Route>
+        <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
         <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
         <Route path="/login"><Start /></Route>
         <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
         <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
         <Route path="/inbox"><Inbox /></Route>
-        <Route path="/jobs"><Jobs /></Route>
-        <Route path="/events"><Events /></Route>
+        <Route path="/jobs">{needs(<Jobs />)}</Route>
+        <Route path="/events">{needs(<Events />)}</Route>
         <Route path="/usage"><Usage /></Route>
-        <Route path="/extensions"><Extensions /></Route>
+        <Route path="/extensions">{needs(<Extensions />)}</Route>
         <Route path="/runtimes"><Runtimes /></Route>
         <Route path="/settings"><Settings topic="general" /></Route>
         <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>

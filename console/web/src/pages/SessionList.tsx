@@ -7,6 +7,7 @@ import type { Request, Session } from "../core/types";
 import { text } from "../text/en";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
+import { Menu, type Item } from "../ui/Menu";
 import { lineOf } from "../ui/RequestCard";
 import { useShell } from "../ui/shellContext";
 
@@ -27,21 +28,38 @@ function Mark({ session }: { session: Session }) {
   return session.unread ? <span className="state unread" role="img" aria-label={text.list.unread} /> : null;
 }
 
-type RowProps = { session: Session; request: Request | undefined; current: boolean; first: boolean; now: number };
+type RowProps = { session: Session; request: Request | undefined; current: boolean; first: boolean; now: number; archived: boolean; active: boolean; activate: (id: string | null) => void };
 
-function Row({ session, request, current, first, now }: RowProps) {
+/** RowMenu is what can be done with a session without opening it. */
+function RowMenu({ session, archived }: { session: Session; archived: boolean }) {
+  const client = useClient();
+  const run = (work: Promise<unknown>) => void work.catch((err: Error) => client.say(err.message));
+  const copy = () => navigator.clipboard.writeText(new URL(`s/${encodeURIComponent(session.sessionId)}`, client.base).toString());
+  const items: Item[] = [
+    ...(archived ? [] : [{ label: words.unread, icon: "message-square" as const, run: () => run(client.markUnread(session.sessionId)) }]),
+    { label: words.copyLink, icon: "link", run: () => run(copy()) },
+    archived ? { label: words.unarchive, icon: "archive-restore", run: () => run(client.unarchive(session.sessionId)) } : { label: words.archive, icon: "archive", run: () => run(client.archive(session)) },
+  ];
+  return <Menu label={words.menu(session.title)} className="ghost icon row-menu" items={items}><Icon name="ellipsis" /></Menu>;
+}
+
+function Row({ session, request, current, first, now, archived, active, activate }: RowProps) {
   const client = useClient();
   const what = doing(session, request);
+  const id = session.sessionId;
   const place = [client.store.projects.get(session.projectId ?? "") ?? session.cwd.split("/").filter(Boolean).at(-1), session.branch].filter(Boolean).join(" · ");
   return (
-    <To href={`/s/${encodeURIComponent(session.sessionId)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
-      data-session={session.sessionId} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
-      <span className="row-mark"><Mark session={session} /></span>
-      <span className="row-title clip">{session.title || text.side.fresh}</span>
-      <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
-      {what && <span className="row-what clip">{what}</span>}
-      <span className="row-place clip">{place}</span>
-    </To>
+    <div className="row-line" onMouseEnter={() => activate(id)} onMouseLeave={(e) => !e.currentTarget.querySelector("[aria-expanded=true]") && activate(null)} onFocus={() => activate(id)}>
+      <To href={`/s/${encodeURIComponent(id)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
+        data-session={id} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
+        <span className="row-mark"><Mark session={session} /></span>
+        <span className="row-title clip">{session.title || text.side.fresh}</span>
+        <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
+        {what && <span className="row-what clip">{what}</span>}
+        <span className="row-place clip">{place}</span>
+      </To>
+      {active && client.may("work") && <RowMenu session={session} archived={archived} />}
+    </div>
   );
 }
 
@@ -83,10 +101,10 @@ export function Filters() {
   );
 }
 
-type Item = { group: Group } | { session: Session };
+type Line = { group: Group } | { session: Session };
 
 /** useRoving moves the focus between the rows, which are one stop of the Tab key. */
-function useRoving(items: Item[], current: string | null) {
+function useRoving(items: Line[], current: string | null) {
   const list = useRef<VirtualizerHandle>(null);
   const box = useRef<HTMLElement>(null);
   const [at, setAt] = useState<string | null>(null);
@@ -116,15 +134,16 @@ export function SessionList() {
   const [at] = useLocation();
   const { filter, project, setFilter } = useShell();
   const [busy, setBusy] = useState(false);
+  const [active, activate] = useState<string | null>(null);
   const current = at.startsWith("/s/") ? decodeURIComponent(at.slice(3).split("/")[0]!) : null;
   const archived = useArchived(filter === "archived", project);
   const { store } = client;
   const { rev } = store.list;
   const oldest = useMemo(() => oldestRequests(store.requests.values()), [store, rev, store.inbox.rev]);
-  const items = useMemo((): Item[] => {
+  const items = useMemo((): Line[] => {
     const shown = filter === "archived" ? (archived ?? []).map((s) => ({ ...s, state: "idle" as const, unread: false })) : [...store.sessions.values()].filter((s) => fitsFilter(s, filter, project));
     const since = (s: Session) => oldest.get(s.sessionId)?.createdAt ?? lastAt(s);
-    return grouped(shown, since, now).flatMap((group): Item[] => [{ group }, ...group.sessions.map((session) => ({ session }))]);
+    return grouped(shown, since, now).flatMap((group): Line[] => [{ group }, ...group.sessions.map((session) => ({ session }))]);
   }, [store, rev, archived, filter, project, oldest, now]);
   const { list, box, first, firstAt, onKeyDown } = useRoving(items, current);
   const more = async () => {
@@ -140,7 +159,8 @@ export function SessionList() {
         <Virtualizer ref={list} scrollRef={box} data={items} keepMounted={firstAt < 0 ? [] : [firstAt]} bufferSize={400}>
           {(item) => "group" in item
             ? <h2 key={item.group.name + item.group.at}>{nameOf(item.group)}{["waiting", "running"].includes(item.group.name) && <span className="num"> {item.group.sessions.length}</span>}</h2>
-            : <Row key={item.session.sessionId} session={item.session} request={oldest.get(item.session.sessionId)} current={item.session.sessionId === current} first={item.session.sessionId === first} now={now} />}
+            : <Row key={item.session.sessionId} session={item.session} request={oldest.get(item.session.sessionId)} current={item.session.sessionId === current} first={item.session.sessionId === first} now={now}
+                archived={filter === "archived"} active={item.session.sessionId === active} activate={activate} />}
         </Virtualizer>
         {filter !== "archived" && store.moreSessions && <p className="center"><button type="button" disabled={busy} onClick={() => void more()}>{text.list.more}</button></p>}
         {items.length === 0 && (filter !== "archived" || archived) && (

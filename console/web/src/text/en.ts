@@ -143,6 +143,7 @@ export const text = {
     filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" },
     groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
     run: (what: string) => `Run: ${what}`, edit: (what: string) => `Edit: ${what}`, asks: (what: string) => `Asks: ${what}`,
+    menu: (title: string) => `More actions: ${title}`, unread: "Mark as unread", copyLink: "Copy link", archive: "Archive", unarchive: "Unarchive",
   },
   start: {
     title: "What should the agent do?", welcome: "Welcome to Harness", about: "Run coding agents on this server, watch them work, and approve what they do.",

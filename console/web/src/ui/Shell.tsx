@@ -95,6 +95,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <Notify />
           <main id="page" className="page" tabIndex={-1}>
             {!shown && !isPhone && <button type="button" className="ghost icon open-side" aria-label={text.side.open} title={text.side.open} onClick={() => toggle(true)}><Icon name={isNarrow ? "menu" : "panel-left"} /></button>}
+            {isPhone && at === "/inbox" && <button type="button" className="ghost icon phone-search" aria-label={text.palette.title} onClick={() => show("search")}><Icon name="search" /></button>}
             {children}
           </main>
         </div>
