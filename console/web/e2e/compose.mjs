@@ -87,7 +87,7 @@ export const cases = (test) => {
     await model.selectOption(wanted);
     await eventually("the server has the model", async () => (await session(id)).sessionControls.model === wanted);
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
-    assert.deepEqual(await sandbox.locator("option").allInnerTexts(), capabilities.sandboxes);
+    assert.deepEqual(await sandbox.locator("option").evaluateAll((all) => all.map((one) => one.value)), capabilities.sandboxes);
     // Another user's change shows after the page is opened again.
     const controls = (await session(id)).sessionControls;
     await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy: "never" } });

@@ -18,10 +18,10 @@ export const cases = (test) => {
     await send(id, "MOCK_CMD[echo both]");
     await owner.page.locator(".request").waitFor();
     const card = ann.page.locator(".request", { hasText: "echo both" });
-    await card.getByRole("button", { name: /^Approve/ }).waitFor();
+    await card.locator("[data-choice=approve]").waitFor();
     const notice = owner.page.getByText("ann approved this command").waitFor();
     await eventually("the card takes clicks", async () => {
-      if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
+      if (await card.count()) await card.locator("[data-choice=approve]").click().catch(() => {});
       return (await requests(id)).length === 0;
     });
     await notice;
