@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Route, Router, Switch } from "wouter";
+import { Link as To, Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
 import { Extensions } from "./pages/Extensions";
 import { Inbox } from "./pages/Inbox";
@@ -12,7 +12,7 @@ import { Manage, Sessions } from "./pages/Sessions";
 import { SessionPage } from "./pages/SessionPage";
 import { Settings } from "./pages/Settings";
 import { Usage } from "./pages/Usage";
-import { text } from "./text/en";
+import { text } from "./text";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
@@ -24,7 +24,7 @@ function Pages() {
   const isPhone = useMedia(phone);
   const needs = (page: ReactNode) => (client.may("work") ? page : <p className="pad">{text.set.needs.work}</p>);
   if (client.state === "login") return <Login />;
-  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.connecting}</p>;
+  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.first}</p>;
   return (
     <Shell>
       <Switch>
@@ -41,7 +41,7 @@ function Pages() {
         <Route path="/runtimes"><Runtimes /></Route>
         <Route path="/settings"><Settings topic="general" /></Route>
         <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
-        <Route><p className="pad">{text.missing}</p></Route>
+        <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
       </Switch>
     </Shell>
   );

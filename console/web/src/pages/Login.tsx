@@ -1,11 +1,11 @@
 import { useRef, useState } from "react";
 import type { Answer } from "../api/answers";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { useAnswer } from "../ui/useAnswer";
 
-const words = text.signIn;
+const words = text.login;
 
 /** Login offers what the server takes: its providers, and a token. */
 export function Login() {
@@ -46,7 +46,7 @@ export function Login() {
           {failure && <p id="token-failure" className="failure small" role="alert">{failure}</p>}
         </div>
         <button type="submit" className={providers.length > 0 ? "" : "primary"} disabled={busy || token === ""}>{words.button}</button>
-        <p id="token-where" className="dim small">{words.where} <code>harness open</code> {words.orElse} <code>harness token</code>.</p>
+        <p id="token-where" className="dim small">{words.where}</p>
       </form>
     </main>
   );

@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Answer } from "../api/answers";
 import { ApiError } from "../core/api";
 import type { Controls } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Choice, levels } from "../ui/Pickers";
 import { Setting, Switch } from "../ui/Setting";
@@ -45,7 +45,7 @@ export function DefaultSettings() {
         {offered && levels.map(([name, capability, label]) => (
           <Setting key={name} label={label}>
             <Choice label={`${words.defaults}: ${label}`} value={now[name]} reason={locked === null ? undefined : "defaults-locked"} change={(value) => void change({ [name]: value })}
-              choices={(offered[capability] ?? []).filter((choice) => choice !== "on-failure").map((choice): [string, string] => [choice, name === "networkAccess" ? text.composer.ofNetwork(choice) : choice])} />
+              choices={(offered[capability] ?? []).filter((choice) => choice !== "on-failure").map((choice): [string, string] => [choice, text.access[choice] ?? choice])} />
           </Setting>
         ))}
       </ul>

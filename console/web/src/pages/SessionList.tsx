@@ -4,19 +4,20 @@ import { Link as To, useLocation } from "wouter";
 import { filters, fitsFilter, grouped, lastAt, oldestRequests, type Filter, type Group } from "../core/groups";
 import { since } from "../core/time";
 import type { Request, Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
+import { locale } from "../text/language";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
 import { Menu, type Item } from "../ui/Menu";
 import { lineOf } from "../ui/RequestCard";
 import { useShell } from "../ui/shellContext";
 
-const words = text.rows;
+const words = text.side;
 
 /** doing is one line that says what goes on in a session; empty when there is nothing to say. */
 function doing(session: Session, request: Request | undefined): string {
-  if (request?.kind === "question") return words.asks(lineOf(request));
-  if (request) return /fileChange|applyPatch/.test(request.method) ? words.edit(lineOf(request)) : words.run(lineOf(request));
+  if (request?.kind === "question") return text.list.asks(lineOf(request));
+  if (request) return /fileChange|applyPatch/.test(request.method) ? text.list.edit(lineOf(request)) : text.list.run(lineOf(request));
   if (!session.lastError) return "";
   const why = session.lastError.message.split("\n")[0]!;
   return session.state === "error" ? text.trouble.row(why) : why;
@@ -53,7 +54,7 @@ function Row({ session, request, current, first, now, archived, active, activate
       <To href={`/s/${encodeURIComponent(id)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
         data-session={id} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
         <span className="row-mark"><Mark session={session} /></span>
-        <span className="row-title clip">{session.title || text.side.fresh}</span>
+        <span className="row-title clip">{session.title || text.list.untitled}</span>
         <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
         {what && <span className="row-what clip">{what}</span>}
         <span className="row-place clip">{place}</span>
@@ -96,7 +97,7 @@ export function Filters() {
   return (
     <div className="filters">
       <Choose label={words.filter} value={filter} change={(value) => setFilter(value as Filter, project)} choices={filters.map((name) => [name, words.filters[name]])} />
-      {projects.size > 0 && <Choose label={words.project} value={project} change={(value) => setFilter(filter, value)} choices={[["", words.projects], ...projects, ["none", text.list.elsewhere]]} />}
+      {projects.size > 0 && <Choose label={words.project} value={project} change={(value) => setFilter(filter, value)} choices={[["", words.everyProject], ...projects, ["none", text.list.elsewhere]]} />}
     </div>
   );
 }
@@ -164,11 +165,11 @@ export function SessionList() {
         </Virtualizer>
         {filter !== "archived" && store.moreSessions && <p className="center"><button type="button" disabled={busy} onClick={() => void more()}>{text.list.more}</button></p>}
         {items.length === 0 && (filter !== "archived" || archived) && (
-          <p className="dim small rows-none">{none ? words.first : <>{words.none} <button type="button" className="quiet" onClick={() => setFilter("all", "")}>{words.clear}</button></>}</p>
+          <p className="dim small rows-none">{none ? text.list.first : <>{text.list.none} <button type="button" className="quiet" onClick={() => setFilter("all", "")}>{text.list.clear}</button></>}</p>
         )}
       </nav>
     </>
   );
 }
 
-const nameOf = ({ name, at }: Group) => name === "month" ? new Date(at).toLocaleDateString(undefined, { month: "long", year: "numeric" }) : words.groups[name];
+const nameOf = ({ name, at }: Group) => name === "month" ? new Date(at).toLocaleDateString(locale, { month: "long", year: "numeric" }) : words.groups[name];

@@ -1,4 +1,4 @@
-import { text } from "../text/en";
+import { text } from "../text";
 import { Icon } from "../ui/Icon";
 import { ManageLinks } from "../ui/Sidebar";
 import { useShell } from "../ui/shellContext";

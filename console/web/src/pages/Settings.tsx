@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { allow, beep } from "../ui/Notify";
@@ -24,11 +24,11 @@ function You() {
   if (!me) return null;
   const name = me.name ?? me.actor.replace(/^token:/, "");
   return (
-    <Section title={words.you}>
+    <Section title={text.settings.who}>
       <li>
         <span className="avatar" aria-hidden="true">{initials(name)}</span>
-        <span className="grow">{name}<p>{text.side.roles[me.role] ?? me.role}: {words.may[me.role] ?? me.allowed.join(", ")}</p></span>
-        {me.login && <button type="button" onClick={() => void client.logout()}><Icon name="log-out" />{words.signOut}</button>}
+        <span className="grow">{name}<p><span title={me.role}>{text.settings.roles[me.role] ?? me.role}</span> · {text.settings.may[me.role] ?? me.allowed.join(", ")}</p></span>
+        {me.login && <button type="button" onClick={() => void client.logout()}><Icon name="log-out" />{text.settings.logout}</button>}
       </li>
     </Section>
   );
@@ -36,7 +36,7 @@ function You() {
 
 function General() {
   const client = useClient();
-  const [{ theme, keys, still }, change] = usePreferences();
+  const [{ theme, language, keys, still }, change] = usePreferences();
   const { show } = useShell();
   return (
     <>
@@ -44,8 +44,15 @@ function General() {
       <Section title={words.appearance}>
         <Setting label={text.settings.theme}>
           <span className="seg" role="radiogroup" aria-label={text.settings.theme}>
-            {(["system", "light", "dark"] as const).map((one) => <label key={one}><input type="radio" name="theme" checked={theme === one} onChange={() => change({ theme: one })} />{words.themes[one]}</label>)}
+            {(["system", "light", "dark"] as const).map((one) => <label key={one}><input type="radio" name="theme" checked={theme === one} onChange={() => change({ theme: one })} />{text.settings[one]}</label>)}
           </span>
+        </Setting>
+        <Setting label={<label htmlFor="language">{text.settings.language}</label>}>
+          <select id="language" value={language} onChange={(e) => { change({ language: e.target.value as typeof language }); location.reload(); }}>
+            <option value="system">{text.settings.system}</option>
+            <option value="en" lang="en">English</option>
+            <option value="de" lang="de">Deutsch</option>
+          </select>
         </Setting>
         <Switch label={words.still} note={words.stillNote} on={still} change={(on) => change({ still: on })} />
       </Section>
@@ -53,7 +60,7 @@ function General() {
         <Switch label={text.settings.keys} note={text.settings.keysNote} on={keys} change={(on) => change({ keys: on })} />
         <Setting label={words.allKeys}><button type="button" onClick={() => show("keys")}>{words.show} <kbd>?</kbd></button></Setting>
       </Section>
-      <p className="small dim">{words.saved} {client.may("administer") && <>{words.others} <To href="/settings/server">{text.side.server}</To>.</>} <a href="api/docs">{text.settings.api}</a></p>
+      <p className="small dim">{text.settings.saved} {client.may("administer") && <>{words.others} <To href="/settings/server">{text.side.server}</To>.</>} <a href="api/docs">{text.settings.api}</a></p>
     </>
   );
 }
@@ -74,7 +81,7 @@ function Notifications() {
         <PushSwitch />
       </Section>
       {refused && <p className="failure" role="alert">{text.notify.refused}</p>}
-      <p className="small dim">{words.saved}</p>
+      <p className="small dim">{text.settings.saved}</p>
     </>
   );
 }

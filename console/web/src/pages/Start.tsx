@@ -4,7 +4,7 @@ import type { Answer, Runtime } from "../api/answers";
 import { ApiError } from "../core/api";
 import { since } from "../core/time";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { worked } from "../ui/AgentTrouble";
 import { Before } from "../ui/Before";
 import { FolderChip, type Folders } from "../ui/FolderChip";

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Answer, Schemas } from "../api/answers";
-import { text } from "../text/en";
+import { dayOf } from "../core/time";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Section } from "../ui/Setting";
@@ -19,7 +20,7 @@ function Secret({ secret, done }: { secret: string; done: () => void }) {
     <div className="secret-once" role="status">
       <p>{words.once}</p>
       <p className="line-row"><code className="grow">{secret}</code>
-        <button type="button" onClick={() => void navigator.clipboard.writeText(secret).then(() => setCopied(true), () => {})}><Icon name={copied ? "check" : "copy"} />{copied ? text.start.copied : text.start.copy}</button>
+        <button type="button" onClick={() => void navigator.clipboard.writeText(secret).then(() => setCopied(true), () => {})}><Icon name={copied ? "check" : "copy"} />{copied ? text.session.copied : text.session.copy}</button>
         <button type="button" onClick={done}>{words.done}</button></p>
     </div>
   );
@@ -37,7 +38,7 @@ function Create({ run, made }: { run: (work: () => Promise<unknown>) => Promise<
   return (
     <form className="inline-form" onSubmit={(e) => { e.preventDefault(); void create(); }}>
       <input className="grow" value={name} aria-label={words.tokenName} placeholder={words.tokenName} autoComplete="off" onChange={(e) => setName(e.target.value)} />
-      <select value={role} aria-label={words.role} onChange={(e) => setRole(e.target.value as typeof role)}>{roles.map((one) => <option key={one} value={one}>{text.side.roles[one]}</option>)}</select>
+      <select value={role} aria-label={words.role} onChange={(e) => setRole(e.target.value as typeof role)}>{roles.map((one) => <option key={one} value={one}>{text.settings.roles[one]}</option>)}</select>
       <button type="submit" className="primary" disabled={name.trim() === ""}>{words.createToken}</button>
     </form>
   );
@@ -46,12 +47,12 @@ function Create({ run, made }: { run: (work: () => Promise<unknown>) => Promise<
 function One({ token, run }: { token: Token; run: (work: () => Promise<unknown>) => Promise<void> }) {
   const client = useClient();
   const path = `/api/tokens/${encodeURIComponent(token.id)}`;
-  const until = token.expiresAt ? words.expires(new Date(token.expiresAt).toLocaleDateString()) : "";
+  const until = token.expiresAt ? words.expires(dayOf(token.expiresAt)) : "";
   return (
     <li data-token={token.name}>
       <Icon name="key-round" className="dim" />
-      <span className="grow">{token.name}<p>{[words.created(new Date(token.createdAt).toLocaleDateString(), client.nameOf(token.createdBy)), until].filter(Boolean).join(" · ")}</p></span>
-      <select value={token.role} aria-label={`${words.role}: ${token.name}`} onChange={(e) => void run(() => client.api.patch(path, { role: e.target.value }))}>{roles.map((one) => <option key={one} value={one}>{text.side.roles[one]}</option>)}</select>
+      <span className="grow">{token.name}<p>{[words.created(dayOf(token.createdAt), client.nameOf(token.createdBy)), until].filter(Boolean).join(" · ")}</p></span>
+      <select value={token.role} aria-label={`${words.role}: ${token.name}`} onChange={(e) => void run(() => client.api.patch(path, { role: e.target.value }))}>{roles.map((one) => <option key={one} value={one}>{text.settings.roles[one]}</option>)}</select>
       <button type="button" className="ghost icon" aria-label={words.revoke(token.name)} title={words.revoke(token.name)} onClick={() => void run(() => client.api.delete(path))}><Icon name="trash-2" /></button>
     </li>
   );

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Link as To } from "wouter";
 import type { Runtime } from "../api/answers";
 import { agentName, sentence } from "../core/entries";
-import { text } from "../text/en";
+import { text } from "../text";
 import { worked } from "./AgentTrouble";
 import { useClient } from "./hooks";
 import { Icon, type IconName } from "./Icon";
@@ -25,7 +25,7 @@ function lineOf(runtime: Runtime, works: boolean): Line {
 function CopyText({ command }: { command: string }) {
   const [copied, setCopied] = useState(false);
   const copy = () => navigator.clipboard.writeText(command).then(() => setCopied(true), () => {}); // without a right to it nothing is copied
-  return <button type="button" onClick={() => void copy()}><Icon name={copied ? "check" : "copy"} />{copied ? words.copied : words.copy}</button>;
+  return <button type="button" onClick={() => void copy()}><Icon name={copied ? "check" : "copy"} />{copied ? text.session.copied : text.session.copy}</button>;
 }
 
 /** Before says which agents are ready and what the others need. Where sessions are, only if no agent is ready. */
@@ -42,7 +42,7 @@ export function Before({ runtimes, all }: { runtimes: Runtime[]; all: boolean })
             <Icon name={line.icon} className={line.kind} />
             <span className="grow">{line.what}<p>{line.command ? <code>{line.command}</code> : line.note}</p></span>
             {line.command && <CopyText command={line.command} />}
-            {line.signIn && client.may("administer") && <To className="button primary" href="/runtimes">{words.signIn}</To>}
+            {line.signIn && client.may("administer") && <To className="button primary" href="/runtimes">{text.runtimes.login}</To>}
           </li>
         ))}
       </ul>

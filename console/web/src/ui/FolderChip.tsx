@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import type { Answer } from "../api/answers";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 import { Icon } from "./Icon";
 import { Layer } from "./Layer";

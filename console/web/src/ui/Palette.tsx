@@ -5,7 +5,8 @@ import { goes } from "../core/keys";
 import { best, pieces } from "../core/search";
 import { ApiError } from "../core/api";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
+import { locale } from "../text/language";
 import { Dialog } from "./Dialog";
 import { useClient, useSignal } from "./hooks";
 import { Icon, type IconName } from "./Icon";
@@ -76,7 +77,7 @@ function useActions(keys: () => void): Command[] {
       all.push(action(page.name, page.icon, page.label, () => go(page.path), key(page.path) ? `G ${key(page.path)}` : ""));
     }
     for (const theme of ["system", "light", "dark"] as const) all.push(action(`theme-${theme}`, "settings", `${text.settings.theme}: ${text.settings[theme]}`, () => change({ theme })));
-    all.push(action("keys", "keyboard", text.find.shortcuts, keys, "?"));
+    all.push(action("keys", "keyboard", text.keys.title, keys, "?"));
     return all;
   }, [client, client.store.list.rev, at, go, change, keys]); // eslint-disable-line react-hooks/exhaustive-deps
 }
@@ -95,14 +96,14 @@ function useFound(typed: string, keys: () => void): { found: Command[]; behind: 
     id, group: "sessions", icon: archived.has(id) ? "archive" : "message-square", name, shown, below: about(client.store.sessions.get(id), id), end: text.find.open, run: () => go(path(id)),
   });
   const known = [...client.store.sessions.values()].sort((a, b) => b.updatedAt - a.updatedAt);
-  const sessions = best(typed, known, (s) => s.title, shown.sessions).map((s) => command(s.sessionId, s.title || text.side.fresh));
+  const sessions = best(typed, known, (s) => s.title, shown.sessions).map((s) => command(s.sessionId, s.title || text.list.untitled));
   for (const hit of hits.data) if (hit.entryId === null && !sessions.some((s) => s.id === hit.sessionId)) sessions.push(command(hit.sessionId, hit.title, <Marked hit={hit} />));
   const transcripts = hits.data.filter((hit) => hit.entryId !== null).slice(0, shown.transcripts).map((hit): Command => ({
     id: `hit-${hit.sessionId}-${hit.entryId}`, group: "transcripts", icon: "text-search", name: hit.snippet, shown: <Marked hit={hit} />, end: text.find.jump,
-    below: [hit.title || text.side.fresh, archived.has(hit.sessionId) && text.find.archived, new Date(hit.time).toLocaleDateString(undefined, { month: "short", day: "numeric" })].filter(Boolean).join(" · "),
+    below: [hit.title || text.list.untitled, archived.has(hit.sessionId) && text.find.archived, new Date(hit.time).toLocaleDateString(locale, { month: "short", day: "numeric" })].filter(Boolean).join(" · "),
     run: () => go(`${path(hit.sessionId)}?at=${encodeURIComponent(hit.entryId!)}`),
   }));
-  const fresh: Command = { id: "new", group: "actions", icon: "square-pen", name: text.find.fresh(typed.trim()), end: "G N", run: () => go(typed.trim() ? `/?text=${encodeURIComponent(typed.trim())}` : "/") };
+  const fresh: Command = { id: "new", group: "actions", icon: "square-pen", name: typed.trim() ? text.find.fresh(typed.trim()) : text.list.fresh, end: "G N", run: () => go(typed.trim() ? `/?text=${encodeURIComponent(typed.trim())}` : "/") };
   return { found: [...sessions.slice(0, shown.sessions), ...transcripts, ...(client.may("work") ? [fresh] : []), ...best(typed, actions, (c) => c.name, shown.actions)], behind: hits.behind };
 }
 

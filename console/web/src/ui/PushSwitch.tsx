@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { text } from "../text/en";
+import { dayOf } from "../core/time";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { allow } from "./Notify";
 import { usePreferences } from "./preferences";
@@ -41,7 +42,7 @@ export function PushSwitch() {
       {failure && <li className="failure" role="alert">{failure}</li>}
       {push.browsers.map((one) => (
         <li key={one.id} data-browser={one.id}>
-          <span className="grow">{one.id === push.own ? words.ownBrowser : one.service}<p>{words.since} {new Date(one.createdAt).toLocaleDateString()}</p></span>
+          <span className="grow">{one.id === push.own ? words.ownBrowser : one.service}<p>{words.since} {dayOf(one.createdAt)}</p></span>
           <button type="button" disabled={working} onClick={() => void run(() => push.end(one.id))}>{words.end}</button>
         </li>
       ))}

@@ -3,7 +3,7 @@ import type { Answer, Runtime } from "../api/answers";
 import { presetOf, presets, type Preset } from "../core/access";
 import { agentName } from "../core/entries";
 import type { Controls, Model } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 import { Icon } from "./Icon";
 import { Layer } from "./Layer";
@@ -85,7 +85,7 @@ export function SetUpChip(props: Props) {
             <select value={chosen.name} data-first onChange={(e) => set({ runtime: e.target.value, model: "", levels: {} })}>{runtimes.map((r) => <option key={r.name} value={r.name}>{agentName(r.name)}</option>)}</select>
           </label>
           {models.length > 0 && (
-            <label className="field">{words.model}
+            <label className="field">{text.composer.model}
               <select value={setUp.model} onChange={(e) => set({ ...setUp, model: e.target.value })}>
                 <option value="">{models.find((m) => m.isDefault)?.displayName ?? words.standard}</option>
                 {models.filter((m) => !m.isDefault).map((m) => <option key={m.id} value={m.id}>{m.displayName}</option>)}

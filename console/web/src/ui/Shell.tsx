@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link as To, useLocation } from "wouter";
 import { filters, type Filter } from "../core/groups";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Toast } from "./Toast";
 import { useClient, useSignal } from "./hooks";
 import { Icon, type IconName } from "./Icon";

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link as To, useLocation } from "wouter";
 import { SessionList } from "../pages/SessionList";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 import { isHere, manages, pages, type Page } from "./pages";
@@ -58,10 +58,10 @@ function Work() {
   return (
     <>
       <nav className="side-nav" aria-label={text.side.main}>
-        {client.may("work") && <Item path="/" label={text.side.fresh} icon="square-pen" here={at === "/"} />}
+        {client.may("work") && <Item path="/" label={text.list.fresh} icon="square-pen" here={at === "/"} />}
         <Inbox />
       </nav>
-      <button type="button" className="find" onClick={() => show("search")}><Icon name="search" /><span className="grow">{text.side.search}</span><kbd>{text.side.searchKey}</kbd></button>
+      <button type="button" className="find" onClick={() => show("search")}><Icon name="search" /><span className="grow">{text.list.filter}</span><kbd>{text.side.searchKey(/Mac|iP/.test(navigator.platform))}</kbd></button>
       <SessionList />
       <nav className="side-nav side-end" aria-label={text.side.manage}>
         <Item path="/usage" label={text.side.manage} icon="gauge" here={false} />
@@ -88,7 +88,7 @@ function Me({ children }: { children?: ReactNode }) {
   return (
     <div className="me">
       <span className="avatar" aria-hidden="true">{initials(name)}</span>
-      <span className="grow small"><span className="clip me-name">{name}</span><span className="dim">{text.side.roles[me?.role ?? ""] ?? me?.role}</span></span>
+      <span className="grow small"><span className="clip me-name">{name}</span><span className="dim">{text.settings.roles[me?.role ?? ""] ?? me?.role}</span></span>
       <span className="small dim link-state" role="status" data-link={client.state}><span className={`dot ${client.state}`} aria-hidden="true" /> {text.link[client.state]}</span>
       {children}
     </div>

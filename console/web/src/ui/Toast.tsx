@@ -1,5 +1,5 @@
 import { useEffect } from "react";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { Icon } from "./Icon";
 

@@ -1,12 +1,12 @@
 // The pages of the console, as the sidebar and the search list them.
-import { text } from "../text/en";
+import { text } from "../text";
 import type { IconName } from "./Icon";
 
 /** A page; `needs` is the right without which it is not offered, `in` its place in the sidebar. */
 export type Page = { name: string; path: string; label: string; icon: IconName; in: "work" | "manage" | "settings"; needs?: "work" | "administer" };
 
 export const pages: Page[] = [
-  { name: "new", path: "/", label: text.side.fresh, icon: "square-pen", in: "work", needs: "work" },
+  { name: "new", path: "/", label: text.list.fresh, icon: "square-pen", in: "work", needs: "work" },
   { name: "sessions", path: "/sessions", label: text.nav.sessions, icon: "message-square", in: "work" },
   { name: "inbox", path: "/inbox", label: text.nav.inbox, icon: "inbox", in: "work" },
   { name: "usage", path: "/usage", label: text.nav.usage, icon: "chart-column", in: "manage" },
@@ -16,7 +16,7 @@ export const pages: Page[] = [
   { name: "extensions", path: "/extensions", label: text.nav.extensions, icon: "puzzle", in: "manage", needs: "work" },
   { name: "general", path: "/settings", label: text.side.general, icon: "sliders-horizontal", in: "settings" },
   { name: "notifications", path: "/settings/notifications", label: text.notify.title, icon: "bell", in: "settings" },
-  { name: "defaults", path: "/settings/defaults", label: text.side.defaults, icon: "shield", in: "settings", needs: "administer" },
+  { name: "defaults", path: "/settings/defaults", label: text.server.defaults, icon: "shield", in: "settings", needs: "administer" },
   { name: "people", path: "/settings/people", label: text.side.people, icon: "users", in: "settings", needs: "administer" },
   { name: "projects", path: "/settings/projects", label: text.side.projects, icon: "folder", in: "settings", needs: "administer" },
   { name: "server", path: "/settings/server", label: text.side.server, icon: "cpu", in: "settings", needs: "administer" },
