@@ -48,13 +48,9 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
     setBusy(true);
     setFailure(null);
     try {
-      const { session } = await client.api.post<{ session: Session }>("/api/sessions", body(folder, { ...setUp, runtime: chosen.default ? setUp.runtime : chosen.name }));
-      client.store.putSession(session);
+      const session = await client.begin({ ...body(folder, { ...setUp, runtime: chosen.default ? setUp.runtime : chosen.name }), message: { text: said.trim() } });
       client.drafts.set(draft, "");
-      const composing = client.composing(client.open(session.sessionId));
-      composing.write(said);
       go(`/s/${encodeURIComponent(session.sessionId)}`);
-      await composing.send({ effort: "", steer: false }); // what is not sent stays in the field, with the reason
     } catch (err) {
       setFailure({ folder: err instanceof ApiError && err.code === "folder_missing", message: err instanceof Error ? err.message : String(err) });
       setBusy(false);
