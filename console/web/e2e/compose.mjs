@@ -218,7 +218,7 @@ export const cases = (test) => {
     await page.locator('[data-id="e-40"]').getByRole("button", { name: "Copy link" }).click();
     await page.locator('[data-id="e-40"]').getByText("Copied").waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${base}/s/${id}?at=e-40`);
-    await page.getByRole("button", { name: /Newest|new/ }).click();
+    await page.getByRole("button", { name: /Jump to latest|\d new$/ }).click();
     await page.locator('[data-id="e-499"]').waitFor();
     await page.goto(`${base}/s/${id}?at=gone`);
     await page.locator(".notice").waitFor(); // which says so, and the newest entries are there
