@@ -74,10 +74,12 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
   );
 }
 
+const agoOf = (age: string) => (age === text.ages.now ? age : words.ago(age));
+
 /** Recent are the folders of the latest sessions, and what goes on there. */
 function Recent({ folders, pick }: { folders: Folders["recent"]; pick: (folder: string) => void }) {
   const now = useNow(30_000);
-  const goesOn = (f: Folders["recent"][number]) => (f.needsYou > 0 ? words.needsYou(f.needsYou) : f.running > 0 ? words.running(f.running) : words.ago(since(now - Date.parse(f.usedAt))));
+  const goesOn = (f: Folders["recent"][number]) => (f.needsYou > 0 ? words.needsYou(f.needsYou) : f.running > 0 ? words.running(f.running) : agoOf(since(now - Date.parse(f.usedAt))));
   return (
     <section>
       <h2>{words.recent}</h2>
