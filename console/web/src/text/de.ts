@@ -111,7 +111,7 @@ export function german(counted: Counted): Texts {
     keys: {
       title: "Tastenkürzel", off: "Tastenkürzel mit einem Buchstaben sind aus. Du kannst sie in den Einstellungen einschalten.",
       list: [
-        ["Ctrl+K", "Suche"], ["?", "Diese Liste zeigen"], ["g s", "Sitzungen"], ["g i", "Eingang"], ["g j", "Jobs"], ["g e", "Ereignisse"], ["g u", "Verbrauch"], ["g x", "Erweiterungen"], ["g r", "Agenten"],
+        ["Ctrl+K", "Suche"], ["/", "Suche"], ["?", "Diese Liste zeigen"], ["g s", "Sitzungen"], ["g n", "Neue Sitzung"], ["g i", "Eingang"], ["g j", "Jobs"], ["g e", "Ereignisse"], ["g u", "Verbrauch"], ["g x", "Erweiterungen"], ["g r", "Agenten"],
         ["g ,", "Einstellungen"], ["Enter", "Senden oder, während der Agent arbeitet, einreihen"], ["Ctrl+Enter", "Sofort senden, in den laufenden Durchgang"], ["Shift+Enter", "Neue Zeile"], ["Esc Esc", "Diesen Durchgang anhalten"],
         ["Y", "Auf einer Anfrage mit Fokus: auf Erlauben zielen (Enter erlaubt)"], ["S", "Auf „Für diese Sitzung erlauben“ zielen"], ["A", "Auf „Immer erlauben“ zielen"], ["N", "Auf Ablehnen zielen"], ["R", "Mit Begründung ablehnen"],
         ["J K", "Eingang: nächste, vorige"], ["X", "Eingang: auswählen"],

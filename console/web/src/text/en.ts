@@ -108,7 +108,7 @@ export const text = {
   keys: {
     title: "Keyboard shortcuts", off: "Single-letter shortcuts are off. Turn them on in Settings.",
     list: [
-      ["Ctrl+K", "Search"], ["?", "Show this list"], ["g s", "Sessions"], ["g i", "Inbox"], ["g j", "Jobs"], ["g e", "Events"], ["g u", "Usage"], ["g x", "Extensions"], ["g r", "Agents"],
+      ["Ctrl+K", "Search"], ["/", "Search"], ["?", "Show this list"], ["g s", "Sessions"], ["g n", "New session"], ["g i", "Inbox"], ["g j", "Jobs"], ["g e", "Events"], ["g u", "Usage"], ["g x", "Extensions"], ["g r", "Agents"],
       ["g ,", "Settings"], ["Enter", "Send, or queue while the agent works"], ["Ctrl+Enter", "Send now, into the running turn"], ["Shift+Enter", "New line"], ["Esc Esc", "Stop this turn"],
       ["Y", "On a focused request: aim at Approve (Enter approves)"], ["S", "Aim at Approve for this session"], ["A", "Aim at Always approve"], ["N", "Aim at Decline"], ["R", "Decline and say why"],
       ["J K", "Inbox: next, previous"], ["X", "Inbox: select"],
