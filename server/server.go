@@ -50,6 +50,7 @@ import (
 	"harness/internal/services/session/registry"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tracing"
+	"harness/internal/services/workingtree"
 	"harness/server/datadir"
 	"harness/server/metrics"
 	"harness/server/resources"
@@ -115,7 +116,8 @@ type Server struct {
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
-	folders  *gitworkspace.Store // nil if folders are not stored
+	folders  *gitworkspace.Store  // nil if folders are not stored
+	trees    *workingtree.Service // nil with HARNESS_CHECKPOINTS=off
 }
 
 // shutdownTimeout bounds an orderly stop. Container managers kill 10 to 30 s after SIGTERM.
@@ -153,6 +155,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 		lifecycle.Part{Name: "logins", Start: s.access.startLogins, Stop: s.access.stopLogins, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "states of folders", Start: s.startTrees, Stop: s.stopTrees, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "port for agents", Start: s.openAgentsPort, Stop: s.stopAgentsPort, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
@@ -340,7 +343,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, Clock: s.now,
+		Journal: s.journal, DB: s.db, Clock: s.now, Trees: s.statesOfFolders(),
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
 		NodeOptions: manager.NodeOptions{
 			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
@@ -405,7 +408,7 @@ func (s *Server) operations() operations.Options {
 			Lineage: s.sessions.Lineage},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Changes: s.changes(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 	}
 	for _, one := range s.runtimes.makers {

@@ -36,9 +36,10 @@ func Routes(o Options) []rest.Route {
 	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
+	differs := &changes{changes: ops.Changes}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
-		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes())
+		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(), differs.changeRoutes())
 }
 
 type sessions struct {

@@ -193,19 +193,28 @@ func (s *Shadow) keepTree(ctx context.Context, ref, tree string) error {
 	return err
 }
 
-// Kept returns the tree of a name, "" if there is none.
-func (s *Shadow) Kept(ctx context.Context, name string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tree(ctx, "refs/harness/"+name)
-}
-
 func (s *Shadow) tree(ctx context.Context, ref string) (string, error) {
 	tree, err := s.line(ctx, nil, "rev-parse", "--verify", "--quiet", ref)
 	if err != nil && exited(err) {
 		return "", nil
 	}
 	return tree, err
+}
+
+// Names returns the names below a prefix ("SESSION") with their trees.
+func (s *Shadow) Names(ctx context.Context, prefix string) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listed, err := s.git(ctx, nil, "for-each-ref", "--format=%(objectname) %(refname)", "refs/harness/"+prefix)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for line := range strings.Lines(string(listed)) {
+		tree, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		names[strings.TrimPrefix(ref, "refs/harness/")] = tree
+	}
+	return names, nil
 }
 
 // Drop removes all names below a prefix ("SESSION"). Their trees are collected by Collect.
