@@ -13,7 +13,7 @@ import (
 // because an operator must be able to close a protocol that is open by default, HARNESS_ACP_MCP, because an operator
 // may refuse what a client would otherwise only find ignored, and HARNESS_CONTROL_AGENTS, because agents control nothing
 // unless an operator wants that.
-const maxSettings = 114
+const maxSettings = 115
 
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()

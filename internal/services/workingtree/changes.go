@@ -39,12 +39,9 @@ type File struct {
 // ErrUnknownTurn means that the states of a turn are not stored.
 var ErrUnknownTurn = errors.New("the state of the folder before this turn is not stored")
 
-const (
-	// freshFor is how long the last look answers a read.
-	freshFor = 2 * time.Second
-	// idleFactor bounds the share of time that looks take: the next one waits this many durations of the last one.
-	idleFactor = 10
-)
+// idleFactor bounds the share of time that looks take: the next one waits this many durations of the last one, unless a
+// turn has ended since.
+const idleFactor = 10
 
 // Changes compares the folder of a session. *UnavailableError, ErrUnknownTurn.
 func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base) (Changes, error) {
@@ -63,7 +60,7 @@ func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base
 	}
 	owners := map[string]string{}
 	if base.Turn == "" {
-		if owners, err = one.owners(ctx, sessionID, changed); err != nil {
+		if owners, err = one.owners(ctx, sessionID, changed, result.Tree); err != nil {
 			return result, err
 		}
 	}
@@ -132,7 +129,7 @@ func ShownPath(path string) string {
 // between returns the two trees to compare. The folder is locked.
 func (s *Service) between(ctx context.Context, one *folder, sessionID string, base Base) (Changes, error) {
 	now := s.opts.Clock()
-	if age := now.Sub(one.looked); one.looked.IsZero() || age > max(freshFor, idleFactor*one.state.Took) {
+	if now.Sub(one.looked) > idleFactor*one.state.Took || s.ended.Load() >= one.looked.UnixNano() {
 		if err := s.look(ctx, one); err != nil {
 			return Changes{}, err
 		}
@@ -155,12 +152,7 @@ func (s *Service) between(ctx context.Context, one *folder, sessionID string, ba
 		if result.Base = turn.before; result.Base == "" && i > 0 {
 			result.Base = turns[i-1].after
 		}
-		switch {
-		case turn.after != "":
-			result.Tree = turn.after
-		case i+1 < len(turns): // its end was not seen: the server was not running
-			result.Tree = cmp.Or(turns[i+1].before, result.Tree)
-		}
+		result.Tree = afterOf(turns, i, result.Tree)
 		if result.Base == "" {
 			break
 		}
@@ -169,9 +161,18 @@ func (s *Service) between(ctx context.Context, one *folder, sessionID string, ba
 	return result, fmt.Errorf("%w: %s", ErrUnknownTurn, base.Turn)
 }
 
+// afterOf returns the state after a turn. If its end was not seen (it runs, or the server did not), this is the state
+// before the next turn, or the present one.
+func afterOf(turns []turn, i int, now string) string {
+	if turns[i].after == "" && i+1 < len(turns) {
+		return cmp.Or(turns[i+1].before, now)
+	}
+	return cmp.Or(turns[i].after, now)
+}
+
 // owners returns the turn that changed each path last. A path that changed again after that turn has none. The folder
 // is locked.
-func (f *folder) owners(ctx context.Context, sessionID string, changed []shadow.Change) (map[string]string, error) {
+func (f *folder) owners(ctx context.Context, sessionID string, changed []shadow.Change, now string) (map[string]string, error) {
 	turns, err := f.turnsOf(ctx, sessionID)
 	if err != nil {
 		return nil, err
@@ -182,20 +183,20 @@ func (f *folder) owners(ctx context.Context, sessionID string, changed []shadow.
 	}
 	owners := map[string]string{}
 	for i := len(turns) - 1; i >= 0 && len(open) > 0; i-- {
-		turn := turns[i]
-		if turn.before == "" || turn.after == "" || turn.before == turn.after {
+		turn, then := turns[i], afterOf(turns, i, now)
+		if turn.before == "" || turn.before == then {
 			continue
 		}
-		blobs, err := f.turns.read(turn.before+turn.after, func() ([]shadow.Change, error) {
-			return f.shadow.Compare(ctx, turn.before, turn.after)
+		blobs, err := f.turns.read(turn.before+then, func() ([]shadow.Change, error) {
+			return f.shadow.Compare(ctx, turn.before, then)
 		})
 		if err != nil {
 			return nil, err
 		}
-		for path, now := range open {
-			if then, ok := blobs[path]; ok {
+		for path, has := range open {
+			if had, ok := blobs[path]; ok {
 				delete(open, path)
-				if then == now {
+				if had == has {
 					owners[path] = turn.id
 				}
 			}

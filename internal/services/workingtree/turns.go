@@ -129,6 +129,7 @@ func (s *Service) Ended(sessionID, turnID string) {
 	if !s.begin() {
 		return
 	}
+	s.ended.Store(s.opts.Clock().UnixNano())
 	go func() {
 		defer s.work.Done()
 		path, err := s.opts.FolderOf(s.running, sessionID)

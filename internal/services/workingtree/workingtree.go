@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,8 @@ type Options struct {
 // Service watches the folders of sessions. Make it with New; call Start first and Stop last.
 type Service struct {
 	opts Options
+
+	ended atomic.Int64 // when a turn ended last, in nanoseconds
 
 	mu      sync.Mutex
 	folders map[string]*folder
