@@ -58,11 +58,11 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 			ran := filepath.Join(base, "RAN")
 			_ = os.Remove(ran)
 			s := open(t, base, folder)
-			before := look(t, s)
+			before := capture(t, s)
 			if out, err := person(t, folder, "echo changed > a; echo new > new"); err != nil {
 				t.Fatal(out)
 			}
-			after := look(t, s)
+			after := capture(t, s)
 			changes, err := s.Compare(t.Context(), before.Tree, after.Tree)
 			if err != nil || len(changes) != 2 {
 				t.Fatalf("changes %v, %v", changes, err)
@@ -108,7 +108,7 @@ func TestNothingOutsideIsReadOrWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changes, err := s.Compare(t.Context(), empty, look(t, s).Tree)
+		changes, err := s.Compare(t.Context(), empty, capture(t, s).Tree)
 		if err != nil || len(changes) != 3 || changes[2].Path != "d/c" {
 			t.Fatalf("%v, %v", changes, err)
 		}
@@ -118,12 +118,12 @@ func TestNothingOutsideIsReadOrWritten(t *testing.T) {
 		base, folder := repository(t, "")
 		path := outside(t, base)
 		s := open(t, base, folder)
-		before := look(t, s)
+		before := capture(t, s)
 		swap := "rm -r d; ln -s ../out d"
 		if out, err := person(t, folder, swap); err != nil {
 			t.Fatal(out)
 		}
-		after := look(t, s)
+		after := capture(t, s)
 		if patch, err := s.Patch(t.Context(), before.Tree, after.Tree, 3); err != nil || strings.Contains(string(patch), "outside") {
 			t.Fatalf("read through the link: %v %s", err, patch)
 		}
@@ -136,7 +136,7 @@ func TestNothingOutsideIsReadOrWritten(t *testing.T) {
 		if data, _ := os.ReadFile(path); string(data) != "outside\n" {
 			t.Errorf("written through the link: %q", data)
 		}
-		// The same, after the last look: the folder is not in the expected state.
+		// The same, after the last capture: the folder is not in the expected state.
 		if out, err := person(t, folder, swap); err != nil {
 			t.Fatal(out)
 		}
@@ -175,13 +175,13 @@ func TestASpecialFileDoesNotHoldTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "did not end within") {
-		t.Fatalf("a look with a FIFO as .gitignore: %v", err)
+	if _, err := s.Capture(t.Context()); err == nil || !strings.Contains(err.Error(), "did not end within") {
+		t.Fatalf("a capture with a FIFO as .gitignore: %v", err)
 	}
 	if out, err := person(t, folder, "rm .gitignore d/.gitattributes"); err != nil {
 		t.Fatal(out)
 	}
-	if state := look(t, s); len(state.Skipped) != 0 || state.Files != 3 {
+	if state := capture(t, s); len(state.Skipped) != 0 || state.Files != 3 {
 		t.Fatalf("%+v", state) // git itself does not list a FIFO
 	}
 }

@@ -53,15 +53,15 @@ func TestAStateIsRestoredExactly(t *testing.T) {
 			base, folder := repository(t, one.before)
 			s := open(t, base, folder)
 			contentBefore := content(folder)
-			before := look(t, s)
-			if again := look(t, s); again.Tree != before.Tree || again.Files != before.Files {
-				t.Fatalf("a second look differs: %+v, %+v", before, again)
+			before := capture(t, s)
+			if again := capture(t, s); again.Tree != before.Tree || again.Files != before.Files {
+				t.Fatalf("a second capture differs: %+v, %+v", before, again)
 			}
 			if out, err := person(t, folder, one.turn); err != nil {
 				t.Fatal(out)
 			}
 			contentAfter, git := content(folder), personsGit(folder)
-			after := look(t, s)
+			after := capture(t, s)
 			if before.Tree == after.Tree || contentBefore == contentAfter {
 				t.Fatal("the change was not seen")
 			}
@@ -94,7 +94,7 @@ func TestAStateOutlivesTheRepository(t *testing.T) {
 	t.Parallel()
 	base, folder := repository(t, "")
 	s := open(t, base, folder)
-	before := look(t, s)
+	before := capture(t, s)
 	if err := s.Keep(t.Context(), "session/turn/0", before.Tree); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestAStateOutlivesTheRepository(t *testing.T) {
 	if out, err := person(t, folder, script); err != nil {
 		t.Fatal(out)
 	}
-	after := look(t, s)
+	after := capture(t, s)
 	if err := s.Collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +131,11 @@ func TestChangesAreThoseOfTheFiles(t *testing.T) {
 	t.Parallel()
 	base, folder := repository(t, "mkdir sub; echo '/sub/out' > .gitignore; echo '*.log' >> .gitignore; for i in $(seq 50); do echo $i; done > old")
 	s := open(t, base, folder)
-	before := look(t, s)
+	before := capture(t, s)
 	if out, err := person(t, folder, "mv old moved; echo 51 >> moved; printf 'x\\0' > bin; rm b; chmod +x a; rm d/c; ln -s ../a d/c; echo no > x.log"); err != nil {
 		t.Fatal(out)
 	}
-	changes, err := s.Compare(t.Context(), before.Tree, look(t, s).Tree)
+	changes, err := s.Compare(t.Context(), before.Tree, capture(t, s).Tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,13 +168,13 @@ func TestChangesAreThoseOfTheFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state := look(t, below); state.Files != 0 {
+	if state := capture(t, below); state.Files != 0 {
 		t.Errorf("%d files, want none", state.Files)
 	}
 }
 
 // WT-06
-func TestAPersonWorksBesideTheLooks(t *testing.T) {
+func TestAPersonWorksBesideTheCaptures(t *testing.T) {
 	t.Parallel()
 	base, folder := repository(t, "for i in $(seq 100); do echo $i > f$i; done; git add -A; git commit -qm base")
 	s := open(t, base, folder)
@@ -183,15 +183,15 @@ func TestAPersonWorksBesideTheLooks(t *testing.T) {
 		_, err := person(t, folder, "for n in $(seq 20); do echo new $n > f$n; git add -A; git commit -qm $n; git status >/dev/null; echo x >> f1; git stash -q; done")
 		done <- err
 	}()
-	for looks := 0; ; looks++ {
+	for captures := 0; ; captures++ {
 		select {
 		case err := <-done:
-			if err != nil || looks == 0 {
-				t.Errorf("%d looks; the person: %v", looks, err)
+			if err != nil || captures == 0 {
+				t.Errorf("%d captures; the person: %v", captures, err)
 			}
 			return
 		default:
-			look(t, s)
+			capture(t, s)
 		}
 	}
 }

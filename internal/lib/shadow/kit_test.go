@@ -53,9 +53,9 @@ func open(t *testing.T, base, folder string) *shadow.Shadow {
 	return s
 }
 
-func look(t *testing.T, s *shadow.Shadow) shadow.State {
+func capture(t *testing.T, s *shadow.Shadow) shadow.State {
 	t.Helper()
-	state, err := s.Look(t.Context())
+	state, err := s.Capture(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (e *CommandError) Error() string {
 // Unwrap returns the cause of the process's end.
 func (e *CommandError) Unwrap() error { return e.Cause }
 
-// exited reports whether git ran and ended with a code: what it looked for is not there, or differs.
+// exited reports whether git ran and ended with a code: what it captured for is not there, or differs.
 func exited(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.Exited()

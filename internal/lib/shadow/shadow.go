@@ -1,6 +1,6 @@
 // Package shadow stores the states of a folder in a git directory beside it, and compares and restores them.
 //
-// It owns how git is run on a folder whose files nobody trusts. The git directory (the shadow) is this program's own.
+// It owns how git is run on a folder whose files are not trusted. The git directory (the shadow) is this program's own.
 // So the hooks, filters, drivers and settings of a repository in the folder are never read, and nothing of them runs.
 // The person's repository is not changed. The package must never know what a session or a turn is.
 package shadow
@@ -26,9 +26,9 @@ type Options struct {
 	Git string
 	// MaxFile is the size in bytes above which a file is left out (32 MiB by default).
 	MaxFile int64
-	// MaxPaths bounds the paths of one look (200,000 by default).
+	// MaxPaths bounds the paths of one capture (200,000 by default).
 	MaxPaths int
-	// MaxNew bounds the bytes that one look stores (1 GiB by default).
+	// MaxNew bounds the bytes that one capture stores (1 GiB by default).
 	MaxNew int64
 	// Limit bounds each git command (30 s by default): a FIFO named .gitignore would stop git for ever.
 	Limit time.Duration

@@ -70,7 +70,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 			TasksPerSession: 32, StoreWait: 10 * time.Second},
 		LogLevel: "info", LogFormat: "auto", Traces: Traces{GenAI: "off"},
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
-		Workspaces: "pinned",
+		Workspaces: "pinned", Checkpoints: "on",
 		TurnIdle:   10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode",
 		RuntimeHang: 2 * time.Minute,

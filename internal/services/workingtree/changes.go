@@ -39,7 +39,7 @@ type File struct {
 // ErrUnknownTurn means that the states of a turn are not stored.
 var ErrUnknownTurn = errors.New("the state of the folder before this turn is not stored")
 
-// idleFactor bounds the share of time that looks take: the next one waits this many durations of the last one, unless a
+// idleFactor bounds the share of time that captures take: the next one waits this many durations of the last one, unless a
 // turn has ended since.
 const idleFactor = 10
 
@@ -129,12 +129,12 @@ func ShownPath(path string) string {
 // between returns the two trees to compare. The folder is locked.
 func (s *Service) between(ctx context.Context, one *folder, sessionID string, base Base) (Changes, error) {
 	now := s.opts.Clock()
-	if now.Sub(one.looked) > idleFactor*one.state.Took || s.ended.Load() >= one.looked.UnixNano() {
-		if err := s.look(ctx, one); err != nil {
+	if now.Sub(one.captured) > idleFactor*one.state.Took || s.ended.Load() >= one.captured.UnixNano() {
+		if err := s.capture(ctx, one); err != nil {
 			return Changes{}, err
 		}
 	}
-	result := Changes{Tree: one.state.Tree, At: one.looked, Skipped: one.state.Skipped}
+	result := Changes{Tree: one.state.Tree, At: one.captured, Skipped: one.state.Skipped}
 	if base.Turn == "" {
 		name := refName(sessionID) + baseName
 		names, err := one.shadow.Names(ctx, name)

@@ -40,7 +40,7 @@ func (s *Service) Begin(ctx context.Context, sessionID, path string) (named func
 	done := make(chan string, 1) // the tree, "" for none
 	go func() {
 		defer s.work.Done()
-		tree, err := s.lookBefore(s.running, sessionID, path)
+		tree, err := s.captureBefore(s.running, sessionID, path)
 		if err != nil && s.running.Err() == nil {
 			s.log(err, sessionID, "the folder of a session could not be read before a turn")
 		}
@@ -67,7 +67,7 @@ func (s *Service) Begin(ctx context.Context, sessionID, path string) (named func
 			if tree == "" {
 				return
 			}
-			if err := s.keep(s.running, sessionID, path, at, turnID, "0", tree); err != nil && s.running.Err() == nil {
+			if err := s.keep(s.running, sessionID, path, turnName(at, turnID)+"/0", tree); err != nil && s.running.Err() == nil {
 				s.log(err, sessionID, "the state of a folder before a turn could not be stored")
 			}
 		}()
@@ -83,14 +83,14 @@ func (s *Service) log(err error, sessionID, message string) {
 	s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg(message)
 }
 
-// lookBefore stores the present state, also as that before the session's first turn.
-func (s *Service) lookBefore(ctx context.Context, sessionID, path string) (tree string, err error) {
+// captureBefore stores the present state, also as that before the session's first turn.
+func (s *Service) captureBefore(ctx context.Context, sessionID, path string) (tree string, err error) {
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return "", err
 	}
 	defer one.mu.Unlock()
-	if err := s.look(ctx, one); err != nil {
+	if err := s.capture(ctx, one); err != nil {
 		return "", err
 	}
 	names, err := one.shadow.Names(ctx, refName(sessionID))
@@ -103,25 +103,29 @@ func (s *Service) lookBefore(ctx context.Context, sessionID, path string) (tree 
 	return one.state.Tree, err
 }
 
-// look brings the state up to date. The folder is locked.
-func (s *Service) look(ctx context.Context, one *folder) error {
-	state, err := one.shadow.Look(ctx)
+// capture brings the state up to date. The folder is locked.
+func (s *Service) capture(ctx context.Context, one *folder) error {
+	state, err := one.shadow.Capture(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
-	one.state, one.looked = state, s.opts.Clock()
+	one.state, one.captured = state, s.opts.Clock()
 	return nil
 }
 
 // keep stores a state under its turn.
-func (s *Service) keep(ctx context.Context, sessionID, path string, at time.Time, turnID, end, tree string) error {
+func (s *Service) keep(ctx context.Context, sessionID, path, name, tree string) error {
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer one.mu.Unlock()
-	name := fmt.Sprintf("%s%s/%013d.%s/%s", refName(sessionID), turnsName, at.UnixMilli(), hex.EncodeToString([]byte(turnID)), end)
-	return one.shadow.Keep(ctx, name, tree)
+	return one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+name, tree)
+}
+
+// turnName names a turn that begins, or ends, at a time. Names have the order of the turns.
+func turnName(at time.Time, turnID string) string {
+	return fmt.Sprintf("%013d.%s", at.UnixMilli(), hex.EncodeToString([]byte(turnID)))
 }
 
 // Ended stores the state of a session's folder after a turn, in the background.
@@ -134,7 +138,7 @@ func (s *Service) Ended(sessionID, turnID string) {
 		defer s.work.Done()
 		path, err := s.opts.FolderOf(s.running, sessionID)
 		if err == nil && path != "" {
-			err = s.lookAfter(s.running, sessionID, path, turnID)
+			err = s.captureAfter(s.running, sessionID, path, turnID)
 		}
 		if err != nil && s.running.Err() == nil {
 			s.log(err, sessionID, "the folder of a session could not be read after a turn")
@@ -142,20 +146,20 @@ func (s *Service) Ended(sessionID, turnID string) {
 	}()
 }
 
-func (s *Service) lookAfter(ctx context.Context, sessionID, path, turnID string) error {
+func (s *Service) captureAfter(ctx context.Context, sessionID, path, turnID string) error {
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer one.mu.Unlock()
-	if err := s.look(ctx, one); err != nil {
+	if err := s.capture(ctx, one); err != nil {
 		return err
 	}
 	turns, err := one.turnsOf(ctx, sessionID)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%013d.%s", s.opts.Clock().UnixMilli(), hex.EncodeToString([]byte(turnID)))
+	name := turnName(s.opts.Clock(), turnID)
 	for _, turn := range turns {
 		if turn.id == turnID {
 			name = turn.name

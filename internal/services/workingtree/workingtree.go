@@ -62,7 +62,7 @@ type folder struct {
 	mu     sync.Mutex // held while the fields below change
 	shadow *shadow.Shadow
 	state  shadow.State
-	looked time.Time // the end of the last look
+	captured time.Time // the end of the last capture
 	turns  turnCache
 }
 
@@ -87,7 +87,7 @@ func (s *Service) Start(context.Context) error {
 	return os.MkdirAll(s.opts.Dir, 0o700)
 }
 
-// Stop ends running looks and waits for them. It may be called twice. Later turns have no checkpoints.
+// Stop ends running captures and waits for them. It may be called twice. Later turns have no checkpoints.
 func (s *Service) Stop(context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -171,7 +171,7 @@ func contains(path, other string) bool {
 	return err == nil && to != ".." && !strings.HasPrefix(to, "../")
 }
 
-// unavailable turns what is known to prevent a look into *UnavailableError.
+// unavailable turns what is known to prevent a capture into *UnavailableError.
 func unavailable(err error) error {
 	var refused *shadow.RefusedError
 	switch {

@@ -23,18 +23,18 @@ type State struct {
 	Files int
 	// Skipped are the paths that were left out: too large, special, or repositories of their own.
 	Skipped []string
-	// Took is the duration of the look.
+	// Took is the duration of the capture.
 	Took time.Duration
 }
 
-// Look stores the present state of the folder. Ignored files are left out unless they are tracked.
-func (s *Shadow) Look(ctx context.Context) (State, error) {
+// Capture stores the present state of the folder. Ignored files are left out unless they are tracked.
+func (s *Shadow) Capture(ctx context.Context) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.look(ctx)
+	return s.capture(ctx)
 }
 
-func (s *Shadow) look(ctx context.Context) (State, error) {
+func (s *Shadow) capture(ctx context.Context) (State, error) {
 	begun := time.Now()
 	if err := removeStale(s.path("index.lock")); err != nil {
 		return State{}, err
@@ -158,7 +158,7 @@ func (s *Shadow) isReal(known map[string]bool, dir string) bool {
 	return is
 }
 
-// forgetYoung drops the stored times of files that changed since shortly before the last look, so that git compares
+// forgetYoung drops the stored times of files that changed since shortly before the last capture, so that git compares
 // their contents. Git compares times by whole seconds: a second change within one second would stay unseen. It returns
 // the tracked paths.
 func (s *Shadow) forgetYoung(ctx context.Context) (map[string]bool, error) {
@@ -194,7 +194,7 @@ func (s *Shadow) forgetYoung(ctx context.Context) (map[string]bool, error) {
 }
 
 // refresh compares the contents of files whose stored times are missing, and stores the times of those that are equal.
-// Without it, each later look would read these files again.
+// Without it, each later capture would read these files again.
 func (s *Shadow) refresh(ctx context.Context) error {
 	_, err := s.git(ctx, nil, "update-index", "-q", "--really-refresh")
 	if err != nil && exited(err) { // 1: a file differs
@@ -203,14 +203,14 @@ func (s *Shadow) refresh(ctx context.Context) error {
 	return err
 }
 
-// noteBegin stores when a look began, before it changes the index.
+// noteBegin stores when a capture began, before it changes the index.
 func (s *Shadow) noteBegin(at time.Time) error {
-	return os.WriteFile(s.path("looked"), binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), 0o600)
+	return os.WriteFile(s.path("captured"), binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), 0o600)
 }
 
-// lastBegin returns when the last look began. If that is unknown, it is long ago: all files are compared.
+// lastBegin returns when the last capture began. If that is unknown, it is long ago: all files are compared.
 func (s *Shadow) lastBegin() time.Time {
-	data, err := os.ReadFile(s.path("looked"))
+	data, err := os.ReadFile(s.path("captured"))
 	if err != nil || len(data) != 8 {
 		return time.Unix(0, 0)
 	}
@@ -222,7 +222,7 @@ func (s *Shadow) lastBegin() time.Time {
 func (s *Shadow) Restore(ctx context.Context, now, then string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state, err := s.look(ctx)
+	state, err := s.capture(ctx)
 	if err != nil {
 		return err
 	}
