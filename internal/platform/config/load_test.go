@@ -71,7 +71,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 		LogLevel: "info", LogFormat: "auto", Traces: Traces{GenAI: "off"},
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
 		Workspaces: "pinned", Checkpoints: "on",
-		TurnIdle:   10 * time.Minute, GeminiBin: "gemini",
+		TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode",
 		RuntimeHang: 2 * time.Minute,
 		DetachGrace: 15 * time.Minute, RuntimeConfine: "auto",

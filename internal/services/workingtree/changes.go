@@ -39,18 +39,22 @@ type File struct {
 // ErrUnknownTurn means that the states of a turn are not stored.
 var ErrUnknownTurn = errors.New("the state of the folder before this turn is not stored")
 
-// idleFactor bounds the share of time that captures take: the next one waits this many durations of the last one, unless a
-// turn has ended since.
-const idleFactor = 10
+const (
+	// slowCapture is the duration from which captures are rare: idleFactor bounds the share of time that they take. The
+	// next one waits this many durations of the last one, unless a turn has ended since. Answers say when it was.
+	slowCapture = time.Second
+	idleFactor  = 10
+)
 
 // Changes compares the folder of a session. *UnavailableError, ErrUnknownTurn.
 func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base) (Changes, error) {
+	asked := s.opts.Clock()
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return Changes{}, err
 	}
 	defer one.mu.Unlock()
-	result, err := s.between(ctx, one, sessionID, base)
+	result, err := s.between(ctx, one, sessionID, base, asked)
 	if err != nil || result.Base == "" {
 		return result, err
 	}
@@ -77,12 +81,13 @@ func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base
 
 // Diff returns the patch of one path that differs, as ShownPath shows it, or of all for "". lines is the number of unchanged lines around a change.
 func (s *Service) Diff(ctx context.Context, sessionID, path string, base Base, file string, lines int) (patch []byte, err error) {
+	asked := s.opts.Clock()
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer one.mu.Unlock()
-	trees, err := s.between(ctx, one, sessionID, base)
+	trees, err := s.between(ctx, one, sessionID, base, asked)
 	if err != nil || trees.Base == "" {
 		return nil, err
 	}
@@ -126,10 +131,11 @@ func ShownPath(path string) string {
 	return out.String()
 }
 
-// between returns the two trees to compare. The folder is locked.
-func (s *Service) between(ctx context.Context, one *folder, sessionID string, base Base) (Changes, error) {
-	now := s.opts.Clock()
-	if now.Sub(one.captured) > idleFactor*one.state.Took || s.ended.Load() >= one.captured.UnixNano() {
+// between returns the two trees to compare. Requests that waited for one capture share it. The folder is locked.
+func (s *Service) between(ctx context.Context, one *folder, sessionID string, base Base, asked time.Time) (Changes, error) {
+	begun := one.captured.Add(-one.state.Took)
+	rare := one.state.Took > slowCapture && asked.Sub(one.captured) < idleFactor*one.state.Took && s.ended.Load() < begun.UnixNano()
+	if begun.Before(asked) && !rare {
 		if err := s.capture(ctx, one); err != nil {
 			return Changes{}, err
 		}

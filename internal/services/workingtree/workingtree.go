@@ -59,11 +59,11 @@ type Service struct {
 type folder struct {
 	path string
 
-	mu     sync.Mutex // held while the fields below change
-	shadow *shadow.Shadow
-	state  shadow.State
+	mu       sync.Mutex // held while the fields below change
+	shadow   *shadow.Shadow
+	state    shadow.State
 	captured time.Time // the end of the last capture
-	turns  turnCache
+	turns    turnCache
 }
 
 // UnavailableError says why the changes of a folder are unknown, with the remedy.

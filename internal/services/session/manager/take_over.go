@@ -72,9 +72,6 @@ func (s *Service) toStore(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
 		s.snapshots.Want(signal.ThreadID, change.TurnID)
-		if s.opts.Trees != nil {
-			s.opts.Trees.Ended(signal.ThreadID, change.TurnID)
-		}
 		if s.opts.Folders != nil {
 			s.workspaces.Want(signal.ThreadID, change.TurnID)
 		}
