@@ -37,9 +37,11 @@ type sessionView struct {
 
 // figuresView is the additional data of a session in lists, without its activity.
 type figuresView struct {
-	Plan        json.RawMessage `json:"plan"`
-	Usage       json.RawMessage `json:"usage"`
-	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+	// TitleSource is who gave the title: auto (the first message), user or agent.
+	TitleSource session.TitleSource `json:"titleSource"`
+	Plan        json.RawMessage     `json:"plan"`
+	Usage       json.RawMessage     `json:"usage"`
+	LastEntryAt *int64              `json:"lastEntryAt"` // seconds
 	// ReadTo is the last entry that the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
@@ -77,6 +79,7 @@ func viewSession(s session.Session) sessionView {
 	}
 	if shown := s.Figures; shown != nil {
 		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
+		view.Title, view.figuresView.TitleSource = s.Shown()
 		if shown.LastEntryAt > 0 {
 			at := shown.LastEntryAt / 1000
 			view.LastEntryAt = &at

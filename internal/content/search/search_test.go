@@ -61,8 +61,8 @@ func (k *kit) session(id, project, title string) {
 	k.exec(journal.Event{}, `insert into projects (id, name, name_key, created_at, updated_at) values ($1, $1, $1, 1, 1)
 		on conflict do nothing`, project)
 	k.exec(journal.Event{SessionID: id, Type: "made"}, `insert into sessions (id, runtime, runtime_session_id, node_id, project_id,
-		title, cwd, source, model_provider, thread, system_owned, archived, created_at, updated_at)
-		values ($1, 'codex', $1, 'n', $2, $3, '/', '', '', 'null', 0, 0, 1, 1)`, id, project, title)
+		title, name, cwd, source, model_provider, thread, system_owned, archived, created_at, updated_at)
+		values ($1, 'codex', $1, 'n', $2, $3, $3, '/', '', '', 'null', 0, 0, 1, 1)`, id, project, title)
 }
 
 func (k *kit) say(session, id, content string) {

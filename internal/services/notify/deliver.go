@@ -181,7 +181,8 @@ func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
 
 // Title returns a session's title in one line, "" if the session is not stored.
 func Title(ctx context.Context, db *database.DB, sessionID string) (string, error) {
-	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select title from sessions where id = $1`,
+	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select case name when '' then 'New session' else name end
+		from sessions where id = $1`,
 		database.EncodeText(sessionID))
 	return oneLine(strings.Join(titles, "")), err
 }

@@ -17,7 +17,7 @@ import (
 	"harness/transcript"
 )
 
-// NewChatTitle is the title of a session without a name.
+// NewChatTitle is the title of a session without a name, as codex-manager's clients expect it.
 const NewChatTitle = "New chat"
 
 // Project groups sessions under a name. Times are in ms.
@@ -59,10 +59,13 @@ type Session struct {
 	// RuntimeSessionID is the runtime's id of the conversation, unique within the runtime.
 	RuntimeSessionID string
 	// RunsModel is the model that the runtime reported when the session was opened; it is not stored.
-	RunsModel     string
-	NodeID        string
-	ProjectID     *string
+	RunsModel string
+	NodeID    string
+	ProjectID *string
+	// Title is codex-manager's, NewChatTitle until it is set; Name and TitleSource are those of Shown.
 	Title         string
+	Name          string
+	TitleSource   TitleSource
 	Cwd           string
 	Source        string
 	ModelProvider string

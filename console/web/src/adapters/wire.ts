@@ -186,6 +186,8 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "queue", queue: payload.data ?? [] };
     case "session_background_updated":
       return { is: "background", tasks: payload.activity?.background ?? [] };
+    case "session_titled":
+      return { is: "title", title: payload.title };
     case "session_deleted":
       return { is: "gone" };
     case "session_rolled_back":

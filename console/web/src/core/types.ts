@@ -22,6 +22,7 @@ export type Session =
   Pick<Schemas["Session"], "retryableTurnId" | "activity"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
+    titleSource?: "auto" | "user" | "agent";
     /** The user has not read the end of it. */
     unread?: boolean;
   };

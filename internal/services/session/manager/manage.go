@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"harness/internal/lib/keylock"
 	"harness/internal/platform/database"
@@ -38,12 +39,20 @@ type Organizer struct {
 
 // Rename changes a session's title here, and in its runtime if the runtime stores names.
 func (s *Organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
-	return s.RenameFrom(ctx, sessionID, title, "")
+	source := session.TitleUser
+	if actor := s.journal.Actor(ctx); actor == "agent" || strings.HasPrefix(actor, "agent:") {
+		source = session.TitleAgent
+	}
+	return s.rename(ctx, sessionID, title, "", source)
 }
 
-// RenameFrom is Rename of a session that has the given title, or any title for "". It returns *TitleError, and changes
-// nothing, if the title differs.
+// RenameFrom is Rename by an extension, of a session that has the given title, or any title for "". It returns
+// *TitleError, and changes nothing, if the title differs.
 func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
+	return s.rename(ctx, sessionID, title, from, session.TitleAgent)
+}
+
+func (s *Organizer) rename(ctx context.Context, sessionID, title, from string, source session.TitleSource) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
@@ -56,7 +65,10 @@ func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 				return nil, err
 			}
 		}
-		s.index.Update(sessionID, func(t *live.Session) { t.SetTitle(title) })
+		s.index.Update(sessionID, func(t *live.Session) {
+			t.SetTitle(title)
+			t.NamedByUser = source == session.TitleUser && session.Names(title)
+		})
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
 				// Other calls on the session wait for this one. If the title differs now, the runtime changed it after
@@ -69,7 +81,7 @@ func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 					return nil, journal.Refuse(err)
 				}
 			}
-			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
+			err := errors.Join(store.SetTitle(ctx, tx, sessionID, title, source),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !notified { // no runtime notifies clients

@@ -82,6 +82,7 @@ func (s *Service) refresh(ctx context.Context, id string) error {
 			t.SetIdle()
 		case t.NameChanges == before.NameChanges:
 			t.SetTitle(stored.Title)
+			t.NamedByUser = stored.TitleSource == session.TitleUser
 			t.SetProject(stored.ProjectID)
 		}
 	})

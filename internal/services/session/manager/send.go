@@ -250,6 +250,11 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 		return nil, err
 	}
 	sent := []journal.Event{news}
+	named, err := s.nameAfter(ctx, tx, sess, turn.TurnID, message, turn.StartedAt)
+	if err != nil {
+		return nil, err
+	}
+	sent = append(sent, named...)
 	if message.Accepted != nil {
 		more, err := message.Accepted(ctx, tx, turn.TurnID)
 		if err != nil {

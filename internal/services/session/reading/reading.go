@@ -62,6 +62,9 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		if err := usage.FillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
+		if err := nameByOpening(ctx, q, &detail.Session); err != nil {
+			return err
+		}
 		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {
 			return err
 		}
