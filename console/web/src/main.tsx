@@ -2,6 +2,8 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Client } from "./client";
 import "./ui/tokens.css";
+import "./ui/base.css";
+import "./ui/shell.css";
 import "./ui/page.css";
 import "./ui/operator.css";
 
