@@ -27,9 +27,9 @@ const (
 
 // Defines values for BackgroundTaskKind.
 const (
-	Agent   BackgroundTaskKind = "agent"
-	Command BackgroundTaskKind = "command"
-	Monitor BackgroundTaskKind = "monitor"
+	BackgroundTaskKindAgent   BackgroundTaskKind = "agent"
+	BackgroundTaskKindCommand BackgroundTaskKind = "command"
+	BackgroundTaskKindMonitor BackgroundTaskKind = "monitor"
 )
 
 // Defines values for CapabilitiesImplicitSources.
@@ -222,6 +222,13 @@ const (
 	SessionStateRunning      SessionState = "running"
 	SessionStateUnresponsive SessionState = "unresponsive"
 	SessionStateWaiting      SessionState = "waiting"
+)
+
+// Defines values for SessionTitleSource.
+const (
+	SessionTitleSourceAgent SessionTitleSource = "agent"
+	SessionTitleSourceAuto  SessionTitleSource = "auto"
+	SessionTitleSourceUser  SessionTitleSource = "user"
 )
 
 // Defines values for SteeredStatus.
@@ -1594,6 +1601,9 @@ type Session struct {
 	State *SessionState `json:"state,omitempty"`
 	Title string        `json:"title"`
 
+	// TitleSource Present only with `view=console`: who gave the `title`: the first message (`auto`), a user, or the agent. With this view, `title` is that name, and "New session" before the first message.
+	TitleSource *SessionTitleSource `json:"titleSource,omitempty"`
+
 	// Unread Present only with `view=console`: there are entries after that one. A session that was never opened is unread if it is newer than the first one that was.
 	Unread *bool `json:"unread,omitempty"`
 
@@ -1625,6 +1635,9 @@ type Session_Plan struct {
 
 // SessionState running: a turn runs; waiting: the turn waits for a person; error: no turn runs, and the last one failed; unresponsive: a turn runs, and its runtime does not respond.
 type SessionState string
+
+// SessionTitleSource Present only with `view=console`: who gave the `title`: the first message (`auto`), a user, or the agent. With this view, `title` is that name, and "New session" before the first message.
+type SessionTitleSource string
 
 // Session_Usage Present only with `view=console`: the token usage that the runtime reported: `total`, `last` model request, `modelContextWindow`, and the turn of the report; null if there is none.
 type Session_Usage struct {
@@ -3612,7 +3625,7 @@ type ListSessionsParams struct {
 	// Sort Sort by last change or by creation, newest first. A cursor is valid only for its own order.
 	Sort *ListSessionsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
+	// View Names sessions after their first message, and adds `titleSource`, `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ListSessionsParamsView `form:"view,omitempty" json:"view,omitempty"`
 }
 
@@ -3754,7 +3767,7 @@ type ReadSessionParams struct {
 	// Details `omit`: entries have no `details`, only their length as `detailsBytes`; `around` with `limit=1` returns the details of one entry.
 	Details *ReadSessionParamsDetails `form:"details,omitempty" json:"details,omitempty"`
 
-	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
+	// View Names sessions after their first message, and adds `titleSource`, `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
 
 	// IfNoneMatch The `ETag` of the version that the client has.
