@@ -750,6 +750,18 @@ type Approval struct {
 // ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 type ApprovalPolicy string
 
+// Author Who did something, and when.
+type Author struct {
+	// Actor As in `GET /api/me`.
+	Actor string `json:"actor"`
+
+	// At In ms since 1970.
+	At *int `json:"at,omitempty"`
+
+	// Name For people to read; absent if only the actor is known.
+	Name *string `json:"name,omitempty"`
+}
+
 // Background defines model for Background.
 type Background struct {
 	Background []BackgroundTask `json:"background"`
@@ -1563,6 +1575,12 @@ type Session struct {
 
 	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
+
+	// ArchivedAt Present only with `view=console`, on an archived session: since when, in seconds since 1970.
+	ArchivedAt *int `json:"archivedAt,omitempty"`
+
+	// ArchivedBy Who did something, and when.
+	ArchivedBy *Author `json:"archivedBy,omitempty"`
 
 	// CreatedAt Seconds since 1970.
 	CreatedAt int    `json:"createdAt"`
@@ -3795,6 +3813,9 @@ type ReadSession200JSONResponseBody_Window struct {
 
 // ReadSession200JSONResponseBody defines parameters for ReadSession.
 type ReadSession200JSONResponseBody struct {
+	// Authors Present only with `view=console` and a window: by message id, who wrote a message or a client's entry, decided a request, or stopped a turn.
+	Authors *map[string]Author `json:"authors,omitempty"`
+
 	// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 

@@ -39,9 +39,12 @@ type sessionView struct {
 type figuresView struct {
 	// TitleSource is who gave the title: auto (the first message), user or agent.
 	TitleSource session.TitleSource `json:"titleSource"`
-	Plan        json.RawMessage     `json:"plan"`
-	Usage       json.RawMessage     `json:"usage"`
-	LastEntryAt *int64              `json:"lastEntryAt"` // seconds
+	// ArchivedAt and ArchivedBy are those of an archived session; either may be unknown.
+	ArchivedAt  *int64          `json:"archivedAt,omitempty"` // seconds
+	ArchivedBy  *session.Author `json:"archivedBy,omitempty"`
+	Plan        json.RawMessage `json:"plan"`
+	Usage       json.RawMessage `json:"usage"`
+	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
 	// ReadTo is the last entry that the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
@@ -80,6 +83,13 @@ func viewSession(s session.Session) sessionView {
 	if shown := s.Figures; shown != nil {
 		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
 		view.Title, view.figuresView.TitleSource = s.Shown()
+		if by := s.ArchivedBy; by.At > 0 {
+			at := by.At / 1000
+			view.ArchivedAt = &at
+		}
+		if by := s.ArchivedBy; by.Actor != "" {
+			view.ArchivedBy = &session.Author{Actor: by.Actor, Name: by.Name}
+		}
 		if shown.LastEntryAt > 0 {
 			at := shown.LastEntryAt / 1000
 			view.LastEntryAt = &at

@@ -90,12 +90,15 @@ func shortened(title string) string {
 	return strings.TrimRight(cut, " ,;:") + "…"
 }
 
+// mailHead begins the line that names the sender of a message from another session (package lineage).
+const mailHead = "[message from session "
+
 // Title makes the name of a session that begins with this message, "" if nothing in it names one.
 func (m Message) Title() string {
 	var texts strings.Builder
 	text := m.Text
-	if m.Mail != nil {
-		_, text, _ = strings.Cut(text, "\n") // the first line names the sender
+	if strings.HasPrefix(text, mailHead) {
+		_, text, _ = strings.Cut(text, "\n")
 	}
 	texts.WriteString(text)
 	picture, pictures := "", len(m.Images) > 0

@@ -41,7 +41,7 @@ func TestTitleOfAMessage(t *testing.T) {
 		"Look at this":     {Text: "Look at this", Images: []string{"data:"}},
 		"Image":            {Images: []string{"data:"}},
 		"Image: shot.png":  {Input: part(`{"type":"localImage","path":"/tmp/shot.png"}`)},
-		"do it":            {Text: "[message from session s \"New chat\", not from your user]\n> do it", Mail: &Envelope{}},
+		"do it":            {Text: "[message from session s \"New chat\", not from your user]\n> do it"},
 		"From a front end": {Input: part(`{"type":"text","text":"From a front end"}`)},
 		"":                 {Input: part(`{"type":"skill","name":"x"}`)},
 	} {

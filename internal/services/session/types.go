@@ -73,8 +73,10 @@ type Session struct {
 	Controls      Controls
 	SystemOwned   bool
 	Archived      bool
-	CreatedAt     int64
-	UpdatedAt     int64
+	// ArchivedBy is who archived it, and when; Actor is "" if that is not known.
+	ArchivedBy Author
+	CreatedAt  int64
+	UpdatedAt  int64
 	// Capabilities are the runtime's capabilities when the session was opened (runtime.Capabilities as JSON). For a
 	// session that began outside the harness, Detail has the current ones, nil if its runtime is not configured.
 	Capabilities json.RawMessage
@@ -134,6 +136,8 @@ type Detail struct {
 	Older, Newer string
 	// Count is the number of entries of the transcript, -1 if not requested.
 	Count int64
+	// Authors are the authors of the entries of a window with Figures, by message id.
+	Authors map[string]Author
 	// Pos is the matching cursor of the event stream: the result includes all earlier events and no later ones.
 	Pos int64
 	// HistoryPending reports that the transcript lacks part of its runtime's stored history. That part predates the
@@ -258,6 +262,8 @@ type Message struct {
 	// Key identifies a request that may be repeated, "" otherwise. The sender first looks up the result by this key
 	// (outbox.Outbox.TurnForKey).
 	Key string `json:"-"`
+	// Author is who sent it; a message without one is the caller's.
+	Author Author `json:"-"`
 	// Names are the Images under the client's names for them, which the queue stores; nil if they are the same.
 	Names []string `json:"-"`
 	// Accepted runs in the transaction that stores the resulting turn; nil stores nothing.

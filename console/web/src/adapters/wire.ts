@@ -1,6 +1,6 @@
 // The only file that knows the words of frames and of runtimes' items. Every runtime of the server speaks them.
 import type { Frame } from "../core/link";
-import type { BackgroundTask, Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
+import type { Author, BackgroundTask, Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
 
 type Item = Record<string, any> & { id: string; type: string };
 
@@ -153,6 +153,7 @@ export type Meaning =
   | { is: "request"; request: Request }
   | { is: "settled"; id: string; settled: Settled }
   | { is: "title"; title: string }
+  | { is: "authored"; turnId: string; number: number; author: Author }
   | { is: "usage"; usage: Usage }
   | { is: "plan"; plan: PlanStep[] }
   | { is: "queue"; queue: Waiting[] }
@@ -186,6 +187,8 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "queue", queue: payload.data ?? [] };
     case "session_background_updated":
       return { is: "background", tasks: payload.activity?.background ?? [] };
+    case "message_authored":
+      return { is: "authored", turnId: payload.turnId, number: payload.number, author: payload.author };
     case "session_titled":
       return { is: "title", title: payload.title };
     case "session_deleted":

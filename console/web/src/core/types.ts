@@ -1,6 +1,9 @@
 // What the page keeps of the server's words, whichever runtime said them.
 import type { Schemas } from "../api/answers";
 
+/** Who wrote a message or an entry, decided, stopped or archived. A snapshot has `authors` by message id; `message_authored` is for message `number` of a turn. */
+export type Author = { actor: string; name?: string; at?: number };
+
 /** One entry of a transcript. `texts` are those that grow: the message, a command's output, parts of reasoning. */
 export type Entry = {
   messageId: string;
@@ -23,6 +26,8 @@ export type Session =
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
     titleSource?: "auto" | "user" | "agent";
+    archivedAt?: number;
+    archivedBy?: Author;
     /** The user has not read the end of it. */
     unread?: boolean;
   };

@@ -139,7 +139,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	// If the caller is canceled after the commit, the runtime must still get the answer.
 	ctx = context.WithoutCancel(ctx)
 	var settled store.Request
-	at := s.now()
+	at, author := s.now(), session.Author{Actor: decidedBy, Name: s.journal.ActorName(ctx)}
 	ours := false
 	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		request, err := store.ReadRequest(ctx, tx, requestID, kind)
@@ -163,6 +163,9 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 			return nil, errors.New("a pending request changed inside the journal's transaction")
 		}
 		systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
+		if err == nil {
+			err = store.NoteActor(ctx, tx, author)
+		}
 		if err == nil {
 			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
 		}

@@ -37,6 +37,11 @@ type Organizer struct {
 	now      func() int64 // ms
 }
 
+// caller returns the author of the caller's changes.
+func (s *Organizer) caller(ctx context.Context) session.Author {
+	return session.Author{Actor: s.journal.Actor(ctx), Name: s.journal.ActorName(ctx)}
+}
+
 // Rename changes a session's title here, and in its runtime if the runtime stores names.
 func (s *Organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	source := session.TitleUser
@@ -109,9 +114,10 @@ func (s *Organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 			// The conversation's file has moved. A failure to read its new path does not fail the call.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
-		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+		author := s.caller(ctx)
+		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
-			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
+			return held, errors.Join(err, store.SetArchived(ctx, tx, sessionID, author, at), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
 }
@@ -128,7 +134,7 @@ func (s *Organizer) Unarchive(ctx context.Context, sessionID string) (session.Se
 			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
+			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0, archived_by = ''`),
 				storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))

@@ -143,3 +143,27 @@ func (s *Service) overruled(runtimeName string, signal runtime.Signal) bool {
 	_, stores := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
 	return !stores
 }
+
+// recordAuthor stores the author of a message. The console's view gets it with the number of the message in its turn.
+func (s *Service) recordAuthor(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
+	[]journal.Event, error) {
+	if message.Author.Actor == "" {
+		return nil, nil // the server's own
+	}
+	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	text, unreadable := contentOf(message.StoredInput())
+	if err = errors.Join(err, unreadable); err != nil {
+		return nil, err
+	}
+	number, err := store.AddMessageAuthor(ctx, tx, sessionID, turnID, text, message.Author)
+	return []journal.Event{session.NewEvent(sessionID, stream.ConsoleEvents+"message_authored", message.Author.At, systemOwned,
+		encode(struct {
+			SessionID string         `json:"sessionId"`
+			TurnID    string         `json:"turnId"`
+			Number    int64          `json:"number"`
+			Author    session.Author `json:"author"`
+		}{sessionID, turnID, number, message.Author.Named()}))}, err
+}

@@ -53,7 +53,7 @@ func (r *Reader) list(ctx context.Context, q database.Querier, query session.Lis
 	if err := usage.FillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
 		return page, err
 	}
-	if err := nameByOpening(ctx, q, pointers(page.Sessions)...); err != nil {
+	if err := fillNames(ctx, q, pointers(page.Sessions)...); err != nil {
 		return page, err
 	}
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 	"harness/transcript"
 )
 
@@ -18,9 +19,12 @@ func openingOf(column string) string {
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
 }
 
-// nameByOpening names the sessions without a name after their first messages: those that are older than automatic
+// fillNames names who archived sessions, and names the sessions without a name after their first messages: those that are older than automatic
 // names, and those that began outside this server.
-func nameByOpening(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
+func fillNames(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
+	if err := store.NameArchivers(ctx, q, sessions...); err != nil {
+		return err
+	}
 	unnamed := map[string]*session.Session{}
 	var args []any
 	var marks []string

@@ -62,7 +62,7 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		if err := usage.FillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
-		if err := nameByOpening(ctx, q, &detail.Session); err != nil {
+		if err := fillNames(ctx, q, &detail.Session); err != nil {
 			return err
 		}
 		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {
@@ -105,6 +105,11 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 		detail.Session.Thread = words.Describe(detail.Session.Thread, state)
 	}
 	transcript.Settle(detail.Transcript, store.TurnTimes(turns))
+	if want.Figures {
+		if detail.Authors, err = store.AuthorsOf(ctx, q, id, detail.Transcript); err != nil {
+			return err
+		}
+	}
 	if want.OmitDetails {
 		for i := range detail.Transcript {
 			detail.Transcript[i].OmitDetails()

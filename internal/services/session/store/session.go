@@ -20,7 +20,7 @@ import (
 
 // SessionColumns are the columns that ScanSession reads, in its order.
 const SessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
-	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch, name, title_source`
+	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch, name, title_source, archived_at, archived_by`
 
 // Session is a row: a Session whose controls may be unset and whose title may be "".
 type Session struct {
@@ -42,10 +42,10 @@ func ScanSession(row database.Row) (Session, error) {
 	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source,
 		&s.ModelProvider,
 		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.HistoryAt, &can, &s.Epoch,
-		&s.Name, &s.TitleSource); err != nil {
+		&s.Name, &s.TitleSource, &s.ArchivedBy.At, &s.ArchivedBy.Actor); err != nil {
 		return Session{}, err
 	}
-	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Name, &s.Cwd, &s.Source, &s.ModelProvider} {
+	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Name, &s.Cwd, &s.Source, &s.ModelProvider, &s.ArchivedBy.Actor} {
 		*text = database.DecodeText(*text)
 	}
 	if project.Valid {
@@ -53,6 +53,9 @@ func ScanSession(row database.Row) (Session, error) {
 	}
 	if can != "" {
 		s.Capabilities = json.RawMessage(can)
+	}
+	if archive == 0 {
+		s.ArchivedBy = session.Author{}
 	}
 	s.Thread, s.SystemOwned, s.Archived, s.Materialized = json.RawMessage(thread), owned != 0, archive != 0, true
 	return stored, nil
@@ -116,7 +119,7 @@ func InsertSession(ctx context.Context, tx database.Tx, s session.Session, contr
 		return err
 	}
 	result, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, 0, '')
 		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id,
 			title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
@@ -152,7 +155,7 @@ type Placeholder struct {
 func InsertPlaceholder(ctx context.Context, tx database.Tx, p Placeholder) error {
 	id := p.ID
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, $6, 0, $5, $5, 0, '', 0, '', '') on conflict do nothing`,
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, $6, 0, $5, $5, 0, '', 0, '', '', 0, '') on conflict do nothing`,
 		database.EncodeText(id), p.Runtime, p.Node, PlaceholderThread, p.At, Flag(p.SystemOwned))
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)
