@@ -234,7 +234,8 @@ function ofNotification(method: string, params: any, offset: number | undefined)
     case "turn/plan/updated":
       return { is: "plan", plan: params.plan ?? [] };
     case "thread/name/updated":
-      return { is: "title", title: params.threadName ?? params.name ?? "" };
+      // codex-manager's title of a session without a name is no title.
+      return ["", "New chat"].includes(params.threadName ?? "") ? nothing : { is: "title", title: params.threadName };
     case "thread/started":
     case "thread/archived":
     case "thread/unarchived":

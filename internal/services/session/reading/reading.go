@@ -106,6 +106,9 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 	}
 	transcript.Settle(detail.Transcript, store.TurnTimes(turns))
 	if want.Figures {
+		if err := r.entries.ByTime(ctx, q, id, detail.Transcript); err != nil {
+			return err
+		}
 		if detail.Authors, err = store.AuthorsOf(ctx, q, id, detail.Transcript); err != nil {
 			return err
 		}
