@@ -150,7 +150,7 @@ func TestSearchFollows(t *testing.T) {
 		k.say("a", "1", "something else")
 		k.want(x, search.Query{Text: "lock"}, "b/2 a/")
 		k.want(x, search.Query{Text: "something"}, "a/1")
-		k.exec(journal.Event{SessionID: "a", Type: "renamed"}, `update sessions set title = 'Nothing' where id = 'a'`)
+		k.exec(journal.Event{SessionID: "a", Type: "renamed"}, `update sessions set name = 'Nothing' where id = 'a'`)
 		k.want(x, search.Query{Text: "nothing lock"}, "")
 		k.want(x, search.Query{Text: "nothing"}, "a/")
 		k.exec(journal.Event{SessionID: "b", Type: "taken back"},

@@ -1,6 +1,7 @@
 // What a row of a transcript is about, in words.
 import type { Change } from "./diff";
 import { picturesOf } from "./pictures";
+import { text } from "../text";
 import type { Entry } from "./types";
 
 export const isMessage = (entry: Entry) => entry.role === "user" || entry.role === "assistant";
@@ -66,21 +67,23 @@ export function title(entry: Entry): string {
   const item = entry.item ?? {};
   switch (entry.type) {
     case "commandExecution":
-      return `$ ${command(entry)}`;
+      return command(entry);
     case "fileChange": {
       const paths = changesOf(item).map((c) => c.path);
-      return `± ${paths.length === 0 ? "files" : paths.slice(0, 3).join(", ") + (paths.length > 3 ? ` and ${paths.length - 3} more` : "")}`;
+      if (paths.length === 0) return text.step.files(0);
+      const shown = paths.slice(0, 3).join(", ");
+      return paths.length > 3 ? text.step.andMore(shown, paths.length - 3) : shown;
     }
     case "reasoning":
-      return "thought";
+      return text.step.thought;
     case "plan":
-      return "plan";
+      return text.step.plan;
     case "webSearch":
-      return `searched ${String(item.query ?? "")}`;
+      return text.step.searched(String(item.query ?? ""));
     case "mcpToolCall":
       return `${String(item.server ?? "tool")} · ${String(item.tool ?? "")}`;
     case "dynamicToolCall":
-      return `tool ${String(item.tool ?? "")}`;
+      return text.step.used(String(item.tool ?? ""));
     default: {
       const said = entry.texts.text?.split("\n")[0];
       return said || entry.type;

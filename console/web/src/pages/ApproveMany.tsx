@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Request } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { decide } from "../ui/decide";
 import { Dialog } from "../ui/Dialog";
 import { useClient } from "../ui/hooks";

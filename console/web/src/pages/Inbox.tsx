@@ -2,8 +2,8 @@ import { useEffect, useState } from "react";
 import { Link as To } from "wouter";
 import { changesOf, title } from "../core/entries";
 import { settledFor } from "../core/store";
-import type { Request } from "../core/types";
-import { text } from "../text/en";
+import type { Controls, Request } from "../core/types";
+import { text } from "../text";
 import { ApproveMany } from "./ApproveMany";
 import { DiffView } from "../ui/DiffView";
 import { typing, useClient, useList, useNow, useSignal } from "../ui/hooks";
@@ -11,6 +11,7 @@ import { usePreferences } from "../ui/preferences";
 import { RequestCard, SettledLine } from "../ui/RequestCard";
 
 const lastLines = 4;
+const accessOf = (controls: Controls | undefined) => [controls?.filesystemSandbox, controls?.networkAccess].map((value) => text.access[value ?? ""] ?? value).filter(Boolean).join(" · ");
 
 /** Would shows what a request is about: the files it changes, and what was said before it. */
 function Would({ request }: { request: Request }) {
@@ -26,7 +27,7 @@ function Would({ request }: { request: Request }) {
   return (
     <aside className="panel" aria-label={text.inbox.would}>
       <h2>{text.inbox.would}</h2>
-      {session && <p className="dim">{session.cwd} · {session.sessionControls?.filesystemSandbox} · network {session.sessionControls?.networkAccess}</p>}
+      {session && <p className="dim">{session.cwd} · {accessOf(session.sessionControls)}</p>}
       {changes.length > 0 && <DiffView changes={changes} />}
       <h2>{text.inbox.before}</h2>
       <div className="before">{before.map((e) => <p key={e.messageId} className={e.role === "system" ? "mono" : ""}>{(e.role === "system" ? title(e) : (e.texts.text ?? "")).slice(-400)}</p>)}</div>
@@ -77,7 +78,7 @@ export function Inbox() {
   return (
     <div className="inbox">
       <div className="talk">
-        <header className="head"><h1>{text.inbox.title}</h1><span className="pill waiting">{waiting.length} {text.inbox.waiting}</span><span className="grow" /><ApproveMany requests={many} done={() => setChosen(new Set())} /></header>
+        <header className="head"><h1>{text.inbox.title}</h1><span className="pill waiting">{text.inbox.waiting(waiting.length)}</span><span className="grow" /><ApproveMany requests={many} done={() => setChosen(new Set())} /></header>
         <div className="scroll pad">
           {items.length === 0 && <p className="dim">{text.inbox.none}</p>}
           {items.map((item) => item.settled ? (

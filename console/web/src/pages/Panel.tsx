@@ -1,8 +1,9 @@
-import { filesOf } from "../core/entries";
+import { agentName, filesOf } from "../core/entries";
 import { fileDiff } from "../core/diff";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { digits } from "../core/time";
+import { text } from "../text";
 import { Counts } from "../ui/DiffView";
 import { useList, useSignal } from "../ui/hooks";
 import { RunsWith } from "./RunsWith";
@@ -31,7 +32,7 @@ export function Panel({ open, session }: { open: Open; session: Session | undefi
         <>
           <h2>{text.session.context}</h2>
           {usage.window && <progress max={usage.window} value={usage.used} aria-label={text.session.context} />}
-          <p className="dim">{usage.used.toLocaleString("en")}{usage.window ? ` of ${usage.window.toLocaleString("en")}` : ""} {text.session.tokens}</p>
+          <p className="dim">{text.session.tokens(digits(usage.used), usage.window ? digits(usage.window) : null, usage.window ? Math.round((100 * usage.used) / usage.window) : null)}</p>
         </>
       )}
       {session && <RunsWith session={session} />}
@@ -39,7 +40,7 @@ export function Panel({ open, session }: { open: Open; session: Session | undefi
         <>
           <h2>{text.session.where}</h2>
           <p className="mono">{session.cwd}</p>
-          <p className="dim">{session.runtime}</p>
+          <p className="dim" title={session.runtime}>{agentName(session.runtime)}</p>
         </>
       )}
     </aside>

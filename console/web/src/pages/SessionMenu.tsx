@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Dialog } from "../ui/Dialog";
 import { useClient } from "../ui/hooks";
 
@@ -30,7 +30,7 @@ export function SessionMenu({ session, close }: { session: Session; close: () =>
   return (
     <Dialog title={session.title} close={close}>
       <form className="form" onSubmit={(e) => { e.preventDefault(); run(() => client.api.post(`/api/sessions/${id}/rename`, { title }))(); }}>
-        <label>{text.session.rename}<input value={title} onChange={(e) => setTitle(e.target.value)} /></label>
+        <label>{text.session.title}<input value={title} onChange={(e) => setTitle(e.target.value)} /></label>
         <div className="actions">
           <button type="submit" className="primary" disabled={title.trim() === ""}>{text.session.save}</button>
           {offers("fork") && <button type="button" onClick={run(fork)}>{text.session.fork}</button>}

@@ -4,7 +4,7 @@ import { clock, timeOf } from "../core/time";
 import { startOf } from "../core/turns";
 import type { Open } from "../core/store";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { AgentTrouble } from "../ui/AgentTrouble";
 import { Composer } from "../ui/Composer";
 import { SessionMenu } from "./SessionMenu";
@@ -39,7 +39,7 @@ function Header({ open, session, stop, escaped }: { open: Open; session: Session
           {turn !== "" && lostAt === null && ` ${clock(now - started)}`}
         </span>
       )}
-      {share !== null && <span className="pill">{share} %</span>}
+      {share !== null && <span className="pill">{text.session.share(share)}</span>}
       <span className="grow" />
       {escaped && turn !== "" && <span className="dim">{text.session.escape}</span>}
       {turn !== "" && client.may("work") && <button type="button" className="bad" onClick={stop}>{text.session.stop} <kbd>Esc Esc</kbd></button>}

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "react";
+import { agentName } from "../core/entries";
 import type { Open } from "../core/store";
 import type { Image } from "../core/images";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Background } from "./Background";
 import { useClient, useSignal } from "./hooks";
 import { imagesOf, readImage } from "./images";
@@ -80,7 +81,7 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         </ul>
       )}
       <textarea
-        ref={field} rows={2} value={draft} aria-label={text.composer.label} placeholder={running ? text.composer.running : text.composer.idle}
+        ref={field} rows={2} value={draft} aria-label={text.composer.label} placeholder={(running ? text.composer.running : text.composer.idle)(agentName(session?.runtime ?? ""))}
         onChange={(e) => composing.write(e.target.value)}
         onPaste={(e) => {
           const pasted = imagesOf(e.clipboardData);
@@ -104,7 +105,7 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         )}
         <Pickers open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={(why) => composing.fail(why)} />
         {running && <button type="button" className="picker" disabled={draft.trim() === ""} onClick={() => send(true)}>{text.composer.steer}</button>}
-        <button type="submit" className="primary" disabled={draft.trim() === ""}>{running ? text.composer.queue : text.composer.send} ↵</button>
+        <button type="submit" className="primary" disabled={draft.trim() === ""}>{running ? text.composer.queue : text.composer.send}</button>
       </div>
     </form>
   );

@@ -1,6 +1,6 @@
 import { timeOf } from "../core/time";
 import type { Entry } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 
 type Decision = { status?: unknown; decision?: unknown; decidedBy?: unknown; message?: unknown; method?: unknown; success?: unknown };

@@ -1,7 +1,7 @@
 import { memo, useMemo, useState } from "react";
 import { Virtualizer } from "virtua";
 import { fileDiff, pairs, type Change, type DiffPair, type DiffRow, type FileDiff } from "../core/diff";
-import { text } from "../text/en";
+import { text } from "../text";
 import { usePreferences } from "./preferences";
 
 const folded = 500;

@@ -1,9 +1,9 @@
 import { memo, useState, type ReactNode } from "react";
 import { became, changesOf, command, decides, failed, outcome, sentence, title } from "../core/entries";
-import { took } from "../core/time";
+import { secondOf, took } from "../core/time";
 import type { Transcript } from "../core/transcript";
 import type { Entry } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Copy } from "./Code";
 import { Decided } from "./Decided";
 import { DiffView } from "./DiffView";
@@ -19,9 +19,9 @@ import { Failed, Retrying } from "./TurnTrouble";
 const oneLine = 80;
 
 function State({ entry }: { entry: Entry }) {
-  if (entry.status === "streaming") return <span className="mark running" role="img" aria-label="running">◌</span>;
-  if (failed(entry)) return <span className="mark bad" role="img" aria-label={became(entry) || "failed"}>✕</span>;
-  return <span className="mark ok" role="img" aria-label="done">✓</span>;
+  if (entry.status === "streaming") return <span className="mark running" role="img" aria-label={text.step.running}>◌</span>;
+  if (failed(entry)) return <span className="mark bad" role="img" aria-label={text.became[became(entry) || "failed"]}>✕</span>;
+  return <span className="mark ok" role="img" aria-label={text.step.done}>✓</span>;
 }
 
 function Card({ entry, children, heading = title(entry), opened = false }: { entry: Entry; children: ReactNode; heading?: string; opened?: boolean }) {
@@ -62,7 +62,7 @@ function Stopped({ entry }: { entry: Entry }) {
   return (
     <p className="settled" role="status">
       <span>■ {typeof who === "string" ? text.stoppedBy(client.nameOf(who)) : text.stopped}</span>
-      {entry.completedAt && <time className="dim" dateTime={new Date(entry.completedAt).toISOString()}>{new Date(entry.completedAt).toLocaleTimeString()}</time>}
+      {entry.completedAt && <time className="dim" dateTime={new Date(entry.completedAt).toISOString()}>{secondOf(entry.completedAt)}</time>}
     </p>
   );
 }
@@ -111,7 +111,7 @@ export const EntryView = memo(function EntryView({ transcript, id, marked = fals
         <div className="said"><Folded said={textAndPictures(entry.texts.text ?? "").text} /></div>
         <Pictures entry={entry} />
         {entry.status === "canceled" && <p className="dim">{text.message.dropped}</p>}
-        <footer className="dim">{entry.type === "userMessage" && text.roles.user} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
+        <footer className="dim">{entry.type === "userMessage" && text.request.you} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
       </article>
     );
   }
@@ -137,7 +137,7 @@ export function Fold({ transcript, ids }: { transcript: Transcript; ids: string[
     <div className="entry system">
       <details className="card fold" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary>
-          <span className="mark ok" role="img" aria-label="done">✓</span>
+          <span className="mark ok" role="img" aria-label={text.step.done}>✓</span>
           <span className="card-title">{sentence(did)}</span>
           {length > 0 && <span className="dim card-end">{took(length)}</span>}
         </summary>

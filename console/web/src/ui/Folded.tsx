@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { styled } from "../core/ansi";
-import { text } from "../text/en";
+import { text } from "../text";
 
 /** What is longer is folded: lines, letters, and the lines that are shown of it. */
 const [mostLines, mostLetters, shownLines] = [40, 4000, 12];

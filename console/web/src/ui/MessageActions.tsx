@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { behind } from "../core/turns";
 import type { Transcript } from "../core/transcript";
 import type { Entry, Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Copy } from "./Code";
 import { Dialog } from "./Dialog";
 import { useClient } from "./hooks";

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import type { Open } from "../core/store";
 import type { Controls, Model, Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 
 /** What a runtime enforces, in levels of its own. */
@@ -56,7 +56,7 @@ export function Pickers({ open, session, effort, onEffort, onFailure }: PickersP
         if (choices.length === 0) return null;
         return (
           <Choice key={name} label={label} value={controls?.[name] ?? ""} change={(value) => void set(value === "danger-full-access" ? { [name]: value, networkAccess: "enabled" } : { [name]: value })}
-            choices={choices.map((choice): [string, string] => [choice, name === "networkAccess" ? text.composer.ofNetwork(choice) : choice])} />
+            choices={choices.map((choice): [string, string] => [choice, text.access[choice] ?? choice])} />
         );
       })}
     </>
@@ -69,8 +69,8 @@ type ChoiceProps = { label: string; value: string; choices: [string, string][]; 
 export function Choice({ label, value, choices, change, reason }: ChoiceProps) {
   return (
     <select className="picker" aria-label={label} title={label} value={value} disabled={reason !== undefined} aria-describedby={reason} onChange={(e) => change(e.target.value)}>
-      {!choices.some(([choice]) => choice === value) && <option value={value}>{value}</option>}
-      {choices.map(([choice, shown]) => <option key={choice} value={choice}>{shown}</option>)}
+      {!choices.some(([choice]) => choice === value) && <option value={value} title={value}>{text.access[value] ?? value}</option>}
+      {choices.map(([choice, shown]) => <option key={choice} value={choice} title={choice || undefined}>{shown}</option>)}
     </select>
   );
 }

@@ -1,6 +1,6 @@
 import { picturesOf } from "../core/pictures";
 import type { Entry } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 
 /** Pictures are the thumbnails of an entry; each opens as a whole in a tab of its own. */

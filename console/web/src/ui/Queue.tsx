@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Open } from "../core/store";
 import type { Waiting } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 
 /** The messages queued on the server until the turn ends; frames report every change, so nothing is stored here. */

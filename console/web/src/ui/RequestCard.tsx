@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import { changesOf } from "../core/entries";
+import { agentName, changesOf } from "../core/entries";
 import type { Aim } from "../core/requestKeys";
 import { clock } from "../core/time";
 import type { Request, Settled } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { answer, choices, decide, respond } from "./decide";
 import { useDecision } from "./Decided";
 import { DiffView } from "./DiffView";
@@ -18,12 +18,13 @@ const labels: Record<Aim, string> = {
   approve: text.request.approve, session: text.request.session, always: text.request.always, decline: text.request.decline, reason: text.request.why,
 };
 
-export function about(request: Request): string {
-  if (request.kind === "question") return text.request.question;
-  if (request.kind === "tool") return text.request.tool;
-  if (request.method.includes("fileChange") || request.method.includes("applyPatch")) return text.request.files;
-  if (request.method.includes("ommand")) return text.request.command;
-  return request.method.includes("ermission") ? text.request.permissions : text.request.tool;
+/** about says what an agent wants. */
+export function about(request: Request, agent: string): string {
+  if (request.kind === "question") return text.request.question(agent);
+  if (request.kind === "tool") return text.request.tool(agent, String(request.details.tool ?? ""));
+  if (request.method.includes("fileChange") || request.method.includes("applyPatch")) return text.request.files(agent, changesOf(request.details).length);
+  if (request.method.includes("ommand")) return text.request.command(agent);
+  return request.method.includes("ermission") ? text.request.permissions(agent) : text.request.tool(agent, String(request.details.tool ?? ""));
 }
 
 /** lineOf is what a request is about in a line. */
@@ -102,6 +103,8 @@ export function RequestCard({ request, name, selected, onSelect, chosen = false,
     leave: () => onLeave(card.current!, false),
     move: onMove,
   });
+  const runtime = client.store.sessions.get(request.threadId)?.runtime;
+  const agent = runtime ? agentName(runtime) : text.request.anAgent;
   const cwd = request.details.cwd ? String(request.details.cwd) : "";
   const changes = changesOf(request.details);
   return (
@@ -109,10 +112,10 @@ export function RequestCard({ request, name, selected, onSelect, chosen = false,
       onClick={onSelect} onFocus={(e) => { keys.onFocus(e); onSelect?.(); }} onBlur={keys.onBlur} onKeyDown={keys.onKeyDown}>
       <header>
         {onChoose && <input type="checkbox" checked={chosen} aria-label={`${text.inbox.select}: ${lineOf(request)}`} onChange={onChoose} onClick={(e) => e.stopPropagation()} />}
-        <strong className="needs">{name ?? text.request.needs}</strong> <span className="dim">{about(request)}</span>
-        <span className="wait">{text.request.waiting} {clock(now - request.createdAt)}</span>
+        <strong className="needs">{name ?? text.request.needs}</strong> <span className="dim">{about(request, agent)}</span>
+        <span className="wait">{text.request.waiting(clock(now - request.createdAt))}</span>
       </header>
-      {request.kind !== "question" && <pre className="command" tabIndex={0}>{lineOf(request)}{cwd && <span className="dim">{"\n"}# in {cwd}</span>}</pre>}
+      {request.kind !== "question" && <pre className="command" tabIndex={0}>{lineOf(request)}{cwd && <span className="dim">{"\n"}{text.request.in(cwd)}</span>}</pre>}
       {typeof request.details.reason === "string" && request.details.reason && <p className="plain">{request.details.reason}</p>}
       {changes.length > 0 && <DiffView changes={changes} />}
       {request.kind === "approval" && may && (

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Open } from "../core/store";
 import { partsOf } from "../core/entries";
-import { text } from "../text/en";
+import { text } from "../text";
 import { EntryView, Fold } from "./EntryView";
 import { useClient, useList, useSignal } from "./hooks";
 
@@ -102,7 +102,7 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
   return (
     <div className="transcript">
       <div
-        className="scroll" ref={box} role="log" aria-live="off" aria-label={text.session.loading.replace(/…|Reading the /g, "")} tabIndex={0}
+        className="scroll" ref={box} role="log" aria-live="off" aria-label={text.session.transcript} tabIndex={0}
         onScroll={onScroll}
         onWheel={(e) => e.deltaY < 0 && follow(false)}
         onTouchMove={() => follow(false)}
@@ -127,7 +127,7 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
           ))}
         </div>
       </div>
-      {!follows && <button type="button" className="follow" onClick={() => void newest()}>{missed > 0 ? `${missed} ${text.session.follow}` : text.session.bottom}</button>}
+      {!follows && <button type="button" className="follow" onClick={() => void newest()}>{missed > 0 ? text.session.follow(missed) : text.session.bottom}</button>}
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { picturesOf, textAndPictures } from "../core/pictures";
 import type { Transcript } from "../core/transcript";
 import type { Entry, Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { MarkdownView } from "./MarkdownView";
 
