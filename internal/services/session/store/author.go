@@ -79,15 +79,15 @@ func messageAuthors(ctx context.Context, q database.Querier, sessionID string, e
 			ids = append(ids, database.EncodeText(e.TurnID))
 		}
 	}
-	err := each(ctx, q, "read the authors of messages", func(row database.Row) error {
+	err := inQuery{"read the authors of messages", `select turn_id, actor, text_hash, sent_at from message_authors where session_id = $1 and turn_id in (`,
+		`) order by turn_id, number`, sessionID, ids}.each(ctx, q, func(row database.Row) error {
 		var turn string
 		one := &sent{}
 		err := row.Scan(&turn, &one.Actor, &one.hash, &one.At)
 		one.Actor, turn = database.DecodeText(one.Actor), database.DecodeText(turn)
 		turns[turn] = append(turns[turn], one)
 		return err
-	}, `select turn_id, actor, text_hash, sent_at from message_authors where session_id = $1 and turn_id in (`, `) order by turn_id, number`,
-		sessionID, ids)
+	})
 	if err != nil {
 		return err
 	}
@@ -127,16 +127,17 @@ func entryAuthors(ctx context.Context, q database.Querier, sessionID string, ent
 			ids = append(ids, database.EncodeText(e.MessageID))
 		}
 	}
-	return each(ctx, q, "read the authors of entries", func(row database.Row) error {
+	return inQuery{"read the authors of entries", `select message_id, author, written from (select e.message_id, coalesce(nullif(e.author, ''), j.actor, '') as author,
+			coalesce(j.time, 0) as written from transcript_entries e left join journal_events j on j.pos = e.event_pos
+			where e.session_id = $1 and e.message_id in (`,
+		`)) a where author <> ''`, sessionID, ids}.each(ctx, q, func(row database.Row) error {
 		var id string
 		var author session.Author
 		err := row.Scan(&id, &author.Actor, &author.At)
 		author.Actor = database.DecodeText(author.Actor)
 		into[database.DecodeText(id)] = author
 		return err
-	}, `select message_id, author, written from (select e.message_id, coalesce(nullif(e.author, ''), j.actor, '') as author,
-			coalesce(j.time, 0) as written from transcript_entries e left join journal_events j on j.pos = e.event_pos
-			where e.session_id = $1 and e.message_id in (`, `)) a where author <> ''`, sessionID, ids)
+	})
 }
 
 // deciders finds who decided requests.
@@ -149,15 +150,15 @@ func deciders(ctx context.Context, q database.Querier, entries []transcript.Entr
 			ids = append(ids, database.EncodeText(id))
 		}
 	}
-	return each(ctx, q, "read who decided", func(row database.Row) error {
+	return inQuery{"read who decided", `select id, decided_by, settled_at from interactive_requests where status = $1 and decided_by <> '' and id in (`,
+		`)`, string(session.RequestResolved), ids}.each(ctx, q, func(row database.Row) error {
 		var id string
 		var author session.Author
 		err := row.Scan(&id, &author.Actor, &author.At)
 		author.Actor = database.DecodeText(author.Actor)
 		into[messages[database.DecodeText(id)]] = author
 		return err
-	}, `select id, decided_by, settled_at from interactive_requests where status = $1 and decided_by <> '' and id in (`, `)`,
-		string(session.RequestResolved), ids)
+	})
 }
 
 // nameAuthors fills in the names of authors.
@@ -169,12 +170,13 @@ func nameAuthors(ctx context.Context, q database.Querier, all map[string]session
 			actors = append(actors, database.EncodeText(author.Actor))
 		}
 	}
-	err := each(ctx, q, "read the names of actors", func(row database.Row) error {
+	err := inQuery{"read the names of actors", `select actor, name from actors where actor <> $1 and actor in (`,
+		`)`, "", actors}.each(ctx, q, func(row database.Row) error {
 		var actor, name string
 		err := row.Scan(&actor, &name)
 		names[database.DecodeText(actor)] = database.DecodeText(name)
 		return err
-	}, `select actor, name from actors where actor <> $1 and actor in (`, `)`, "", actors)
+	})
 	for id, author := range all {
 		author.Name = names[author.Actor]
 		all[id] = author.Named()
@@ -182,18 +184,24 @@ func nameAuthors(ctx context.Context, q database.Querier, all map[string]session
 	return err
 }
 
-// each reads the rows of ids, some hundred at a time. first is $1 of the query.
-func each(ctx context.Context, q database.Querier, what string, row func(database.Row) error, query, rest, first string, ids []string) error {
+// inQuery is a query of the rows whose key is among some, in two parts. first is its first argument.
+type inQuery struct {
+	what, query, rest, first string
+	among                    []string
+}
+
+// each reads the rows, some hundred keys at a time.
+func (in inQuery) each(ctx context.Context, q database.Querier, row func(database.Row) error) error {
 	const most = 400
-	for len(ids) > 0 {
+	for ids := in.among; len(ids) > 0; {
 		some := ids[:min(len(ids), most)]
 		ids = ids[len(some):]
-		args, marks := []any{database.EncodeText(first)}, make([]string, len(some))
+		args, marks := []any{database.EncodeText(in.first)}, make([]string, len(some))
 		for i, id := range some {
 			args = append(args, id)
 			marks[i] = "$" + strconv.Itoa(len(args))
 		}
-		if err := database.ReadEach(ctx, q, what, row, query+strings.Join(marks, ", ")+rest, args...); err != nil {
+		if err := database.ReadEach(ctx, q, in.what, row, in.query+strings.Join(marks, ", ")+in.rest, args...); err != nil {
 			return err
 		}
 	}
