@@ -3336,10 +3336,37 @@ type UnsubscribeFromPush404JSONResponseBody struct {
 	SubscriptionID string      `json:"subscriptionId"`
 }
 
+// ListRequests200JSONResponseBody_Data_Changes defines parameters for ListRequests.
+type ListRequests200JSONResponseBody_Data_Changes struct {
+	// Added Lines.
+	Added int `json:"added"`
+
+	// Cut The end of the diff is missing.
+	Cut *bool `json:"cut,omitempty"`
+
+	// Diff A unified diff, or the whole text of a file that is added or deleted.
+	Diff string `json:"diff"`
+
+	// Kind add, delete or update.
+	Kind string `json:"kind"`
+
+	// MovePath The new name of a moved file.
+	MovePath *string `json:"movePath,omitempty"`
+	Path     string  `json:"path"`
+
+	// Removed Lines.
+	Removed int `json:"removed"`
+}
+
 // ListRequests200JSONResponseBody_Data defines parameters for ListRequests.
 type ListRequests200JSONResponseBody_Data struct {
-	Kind  interface{} `json:"kind"`
-	union json.RawMessage
+	// Changes The files that an approval changes: 50 at most, 128 KiB of diffs in all.
+	Changes *[]ListRequests200JSONResponseBody_Data_Changes `json:"changes,omitempty"`
+	Kind    interface{}                                     `json:"kind"`
+
+	// Reason Why the agent asks; absent if it did not say.
+	Reason *string `json:"reason,omitempty"`
+	union  json.RawMessage
 }
 
 // ListRequests200JSONResponseBody defines parameters for ListRequests.
@@ -6369,11 +6396,24 @@ func (t ListRequests200JSONResponseBody_Data) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Changes != nil {
+		object["changes"], err = json.Marshal(t.Changes)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'changes': %w", err)
+		}
+	}
+
 	object["kind"], err = json.Marshal(t.Kind)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'kind': %w", err)
 	}
 
+	if t.Reason != nil {
+		object["reason"], err = json.Marshal(t.Reason)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'reason': %w", err)
+		}
+	}
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -6389,10 +6429,24 @@ func (t *ListRequests200JSONResponseBody_Data) UnmarshalJSON(b []byte) error {
 		return err
 	}
 
+	if raw, found := object["changes"]; found {
+		err = json.Unmarshal(raw, &t.Changes)
+		if err != nil {
+			return fmt.Errorf("error reading 'changes': %w", err)
+		}
+	}
+
 	if raw, found := object["kind"]; found {
 		err = json.Unmarshal(raw, &t.Kind)
 		if err != nil {
 			return fmt.Errorf("error reading 'kind': %w", err)
+		}
+	}
+
+	if raw, found := object["reason"]; found {
+		err = json.Unmarshal(raw, &t.Reason)
+		if err != nil {
+			return fmt.Errorf("error reading 'reason': %w", err)
 		}
 	}
 

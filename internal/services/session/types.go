@@ -14,6 +14,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/transcript"
 )
 
@@ -301,6 +302,8 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
+	// Changes are the files that a request asks to change, where Reader.AllPending reads them.
+	Changes []wire.ChangedFile
 	// OfServer reports that this server asks, about a call to one of its tools.
 	OfServer bool
 	// Decisions and Questions come from the runtime's InteractiveRequested.

@@ -122,6 +122,8 @@ export function requestOf(kind: Request["kind"], payload: any): Request {
     questions: (payload.questions ?? []) as Question[],
     details,
     createdAt: Date.parse(payload.createdAt) || 0,
+    reason: payload.reason,
+    changes: payload.changes,
   };
 }
 

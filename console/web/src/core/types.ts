@@ -73,6 +73,9 @@ export type Request = {
   questions: Question[];
   details: Record<string, unknown>;
   createdAt: number;
+  /** Why the agent asks, and what it changes; only /api/requests has them. */
+  reason?: string;
+  changes?: { path: string; kind: string; movePath?: string; added: number; removed: number; diff: string; cut?: boolean }[];
 };
 
 export type Settled = { status: string; decision?: string; scope?: string; message?: string; by?: string; at: number };

@@ -99,3 +99,20 @@ func TestAnArchivedSessionSaysByWhom(t *testing.T) {
 		}
 	})
 }
+
+// The list of all requests has what an approval changes, from its item if the request does not say. (TI-07)
+func TestRequestsCarryTheirChanges(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		s := k.create()
+		turn := k.send(s.ID)
+		changes := `{"id":"item","type":"fileChange","changes":[{"path":"/w/a","kind":{"type":"add"},"diff":"x\n"}]}`
+		k.fake.item(s.ID, turn, runtime.Item{ID: "item", Type: "fileChange", Role: "system", Details: changes}, false)
+		k.fake.ask(s.ID, turn, 7, runtime.RequestApproval, "item/fileChange/requestApproval", `{"itemId":"item"}`)
+		k.flush()
+		all, err := k.AllPending(t.Context())
+		k.do(err)
+		if len(all) != 1 || len(all[0].Changes) != 1 || all[0].Changes[0].Path != "/w/a" || all[0].Changes[0].Added != 1 {
+			t.Errorf("pending are %+v", all)
+		}
+	})
+}
