@@ -40,11 +40,14 @@ type figuresView struct {
 	// TitleSource is who gave the title: auto (the first message), user or agent.
 	TitleSource session.TitleSource `json:"titleSource"`
 	// ArchivedAt and ArchivedBy are those of an archived session; either may be unknown.
-	ArchivedAt  *int64          `json:"archivedAt,omitempty"` // seconds
-	ArchivedBy  *session.Author `json:"archivedBy,omitempty"`
-	Plan        json.RawMessage `json:"plan"`
-	Usage       json.RawMessage `json:"usage"`
-	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+	ArchivedAt *int64          `json:"archivedAt,omitempty"` // seconds
+	ArchivedBy *session.Author `json:"archivedBy,omitempty"`
+	Plan       json.RawMessage `json:"plan"`
+	Usage      json.RawMessage `json:"usage"`
+	// Line is what happens now, null for nothing.
+	Line        *session.Line `json:"line"`
+	Branch      string        `json:"branch,omitempty"`
+	LastEntryAt *int64        `json:"lastEntryAt"` // seconds
 	// ReadTo is the last entry that the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
@@ -83,6 +86,7 @@ func viewSession(s session.Session) sessionView {
 	if shown := s.Figures; shown != nil {
 		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
 		view.Title, view.figuresView.TitleSource = s.Shown()
+		view.Line, view.Branch = shown.Line, shown.Branch
 		if by := s.ArchivedBy; by.At > 0 {
 			at := by.At / 1000
 			view.ArchivedAt = &at

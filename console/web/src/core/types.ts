@@ -26,6 +26,9 @@ export type Session =
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
     titleSource?: "auto" | "user" | "agent";
+    /** What happens now; text is a summary, a command, files with counts, or a reason. */
+    line?: { kind: "approval" | "edit" | "question" | "tool" | "running" | "editing" | "retrying" | "failed"; text: string; at?: number } | null;
+    branch?: string;
     archivedAt?: number;
     archivedBy?: Author;
     /** The user has not read the end of it. */

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
@@ -62,7 +63,7 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		if err := usage.FillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
-		if err := fillNames(ctx, q, &detail.Session); err != nil {
+		if err := errors.Join(fillNames(ctx, q, &detail.Session), r.fillLines(ctx, q, &detail.Session)); err != nil {
 			return err
 		}
 		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {
