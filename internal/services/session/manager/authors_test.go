@@ -2,6 +2,8 @@ package manager
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -114,5 +116,47 @@ func TestRequestsCarryTheirChanges(t *testing.T) {
 		if len(all) != 1 || len(all[0].Changes) != 1 || all[0].Changes[0].Path != "/w/a" || all[0].Changes[0].Added != 1 {
 			t.Errorf("pending are %+v", all)
 		}
+	})
+}
+
+// A list says what happens in each session: what waits, what runs, why the last turn failed; and the branch. (TI-08)
+func TestAListSaysWhatHappens(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		folder := t.TempDir()
+		k.do(os.MkdirAll(filepath.Join(folder, ".git"), 0o700))
+		k.do(os.WriteFile(filepath.Join(folder, ".git", "HEAD"), []byte("ref: refs/heads/fix/login\n"), 0o600))
+		s, err := k.Create(t.Context(), session.Create{Cwd: folder})
+		k.do(err)
+		happens := func(kind session.LineKind, text string) {
+			t.Helper()
+			k.flush()
+			page, err := k.List(t.Context(), session.ListQuery{Figures: true})
+			k.do(err)
+			line := page.Sessions[0].Figures.Line
+			if kind == "" && line == nil {
+				return
+			}
+			if line == nil || line.Kind != kind || line.Text != text {
+				t.Errorf("it says %+v, want %s %q", line, kind, text)
+			}
+			if branch := page.Sessions[0].Figures.Branch; branch != "fix/login" {
+				t.Errorf("on branch %q", branch)
+			}
+		}
+		happens("", "")
+		turn := k.send(s.ID)
+		item := func(id, kind, details string, done bool) {
+			k.fake.item(s.ID, turn, runtime.Item{ID: id, Type: kind, Role: "system", Details: details}, done)
+		}
+		item("c", "commandExecution", `{"id":"c","type":"commandExecution","command":"go test\n ./..."}`, false)
+		happens(session.LineRunning, "go test ./...")
+		item("c", "commandExecution", `{"id":"c","type":"commandExecution","command":"go test"}`, true)
+		edit := `{"id":"item","type":"fileChange","changes":[{"path":"a","kind":{"type":"add"},"diff":"x\n"},{"path":"b","kind":{"type":"add"},"diff":""}]}`
+		item("item", "fileChange", edit, false)
+		happens(session.LineEditing, "a +1 −0, b")
+		k.fake.ask(s.ID, turn, 7, runtime.RequestApproval, "item/fileChange/requestApproval", `{"itemId":"item"}`)
+		happens(session.LineEdit, "a +1 −0, b")
+		k.fake.notify(s.ID, turn, "turn/completed", runtime.TurnCompleted{TurnID: turn, Status: runtime.TurnFailed, Error: "no model"})
+		happens(session.LineFailed, "no model")
 	})
 }
