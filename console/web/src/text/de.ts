@@ -176,7 +176,7 @@ export function german(counted: Counted): Texts {
       main: "Hauptmenü", manage: "Verwalten", new: "Neu", searchKey: (mac) => (mac ? "⌘ K" : "Strg K"), hide: "Seitenleiste ausblenden", open: "Seitenleiste öffnen",
       general: "Allgemein", people: "Personen und Tokens", projects: "Projekte", server: "Server", requests: (count) => n(count, "Anfrage", "Anfragen"), archived: "Archiviert.", undo: "Rückgängig", dismiss: "Schließen",
       filter: "Anzeigen", project: "Projekt", everyProject: "Alle Projekte", groups: { waiting: "Braucht dich", running: "Läuft", today: "Heute", yesterday: "Gestern", week: "Diese Woche" },
-      filters: { all: "Alle Sitzungen", waiting: "Braucht dich", running: "Läuft", failed: "Fehlgeschlagen", unread: "Ungelesen", archived: "Archiviert" }, menu: (title) => `Weitere Aktionen: ${title}`,
+      filters: { all: "Alle Sitzungen", waiting: "Braucht dich", running: "Läuft", failed: "Fehlgeschlagen", unread: "Ungelesen", archived: "Archiviert" }, running: (what) => `Führt aus: ${what}`, editing: (what) => `Bearbeitet ${what}`, menu: (title) => `Weitere Aktionen: ${title}`,
       unread: "Als ungelesen markieren", copyLink: "Link kopieren", archive: "Archivieren", unarchive: "Wiederherstellen",
     },
     start: {

@@ -173,7 +173,7 @@ export const text = {
     main: "Main", manage: "Manage", new: "New", searchKey: (mac: boolean): string => (mac ? "⌘ K" : "Ctrl K"), hide: "Hide sidebar", open: "Open sidebar",
     general: "General", people: "People and tokens", projects: "Projects", server: "Server", requests: (count: number) => n(count, "request"), archived: "Archived.", undo: "Undo", dismiss: "Dismiss",
     filter: "Show", project: "Project", everyProject: "All projects", groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
-    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" }, menu: (title: string) => `More actions: ${title}`,
+    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" }, running: (what: string) => `Running ${what}`, editing: (what: string) => `Editing ${what}`, menu: (title: string) => `More actions: ${title}`,
     unread: "Mark as unread", copyLink: "Copy link", archive: "Archive", unarchive: "Unarchive",
   },
   start: {
