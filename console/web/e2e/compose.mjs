@@ -267,8 +267,10 @@ export const cases = (test) => {
     await page.getByRole("dialog").getByLabel("Ask first").check();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: /^Agent, model, access: Claude Code.*Ask first/ }).waitFor();
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.waitForURL(/\/s\/.+/);
+    await eventually("Claude Code is up, and the session is there", async () => {
+      await page.getByRole("button", { name: "Start", exact: true }).click({ timeout: 1000 }).catch(() => {});
+      return page.waitForURL(/\/s\/.+/, { timeout: 2000 }).then(() => true, () => false);
+    });
     const id = page.url().split("/s/")[1];
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
     await eventually("only what it offers is offered", async () => (await page.getByLabel("File access").locator("option").evaluateAll((all) => all.map((one) => one.value))).join() === capabilities.sandboxes.join());
