@@ -2,7 +2,8 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Client } from "./client";
 import "./ui/tokens.css";
-import "./ui/page.css";
+import "./ui/session.css";
+import "./ui/transcript.css";
 import "./ui/operator.css";
 
 const client = new Client(document.baseURI);

@@ -2,14 +2,14 @@ import { useEffect, useState } from "react";
 import type { Answer } from "../api/answers";
 import { ApiError } from "../core/api";
 import type { Controls, Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { useAnswer } from "../ui/useAnswer";
 
 type SessionControls = Answer<"/api/sessions/{sessionId}/session-controls">;
 
 /** line is controls in one line. */
-export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, text.composer.ofNetwork(c.networkAccess)].join(" · ");
+export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, c.networkAccess].join(" · ");
 
 /** RunsWith shows the controls of a session's turns; new sessions can get the same, unless the defaults are locked. */
 export function RunsWith({ session }: { session: Session }) {

@@ -2,9 +2,9 @@ import { useState } from "react";
 import { Link as To } from "wouter";
 import { since } from "../core/time";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useNow, useSignal } from "../ui/hooks";
-import { lineOf } from "../ui/RequestCard";
+import { lineOf } from "../ui/Request";
 import { NewSession } from "./NewSession";
 
 type Show = "all" | "active" | "waiting";

@@ -2,7 +2,7 @@ import { Link as To } from "wouter";
 import type { Answer, Runtime } from "../api/answers";
 import { agentName, sentence } from "../core/entries";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Copy } from "./Code";
 import { useClient } from "./hooks";
 import { useAnswer } from "./useAnswer";
