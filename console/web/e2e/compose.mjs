@@ -22,7 +22,7 @@ export const cases = (test) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);
-    const waiting = page.getByRole("list", { name: "Waiting to be sent" });
+    const waiting = page.getByRole("list", { name: "Queued messages" });
     let answer;
     const entered = new Promise((next) => (answer = next));
     await page.route("**/messages", async (route) => { // the answer to the first takes until all others were entered
@@ -36,10 +36,10 @@ export const cases = (test) => {
     await pill(page, "running");
     await eventually("all wait, in order", async () => (await waiting.locator(".said").allInnerTexts()).join() === ["one", "two", "three"].map((word) => `MOCK_REPLY[${word}]`).join());
     const row = (word) => waiting.getByRole("listitem").filter({ hasText: word });
-    await row("two").getByRole("button", { name: "Earlier" }).click();
-    await row("three").getByRole("button", { name: "Drop" }).click();
+    await row("two").getByRole("button", { name: "Move up" }).click();
+    await row("three").getByRole("button", { name: "Remove" }).click();
     await row("one").getByRole("button", { name: "Edit" }).click();
-    await page.getByLabel("Text of the waiting message").fill("MOCK_REPLY[uno]");
+    await page.getByLabel("Queued message", { exact: true }).fill("MOCK_REPLY[uno]");
     await waiting.getByRole("button", { name: "Save" }).click();
     const shown = () => waiting.locator(".said").allInnerTexts();
     await eventually("it is as edited", async () => (await shown()).join() === "MOCK_REPLY[two],MOCK_REPLY[uno]");
@@ -57,7 +57,7 @@ export const cases = (test) => {
     const { page, close } = await open(browser, `/s/${id}`);
     await enter(page, "MOCK_HOLD[overtaken]");
     await pill(page, "running");
-    const waiting = page.getByRole("list", { name: "Waiting to be sent" });
+    const waiting = page.getByRole("list", { name: "Queued messages" });
     for (const said of ["MOCK_REPLY[first]", "MOCK_HOLD[overtaking]"]) { // the agent reads what is steered at once
       await enter(page, said);
       await waiting.getByText(said).waitFor();
@@ -78,7 +78,7 @@ export const cases = (test) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);
-    const sandbox = page.getByLabel("Sandbox");
+    const sandbox = page.getByLabel("File access");
     await sandbox.selectOption("read-only");
     await eventually("the server has it", async () => (await session(id)).sessionControls.filesystemSandbox === "read-only");
     const model = page.getByLabel("Model");
@@ -93,7 +93,7 @@ export const cases = (test) => {
     await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy: "never" } });
     await page.evaluate(() => dispatchEvent(new Event("focus"))); // as one who comes back to the window
     await eventually("the page shows it", async () => (await page.getByLabel("Approvals").inputValue()) === "never");
-    await page.locator(".panel").getByRole("button", { name: "Make it the default" }).waitFor();
+    await page.locator(".panel").getByRole("button", { name: "Use for new sessions" }).waitFor();
     await close();
   });
 
@@ -103,7 +103,7 @@ export const cases = (test) => {
     await live(page);
     await enter(page, "MOCK_REPLY[used]");
     await finished(page);
-    const used = () => page.getByRole("complementary", { name: "About this session" }).getByText(/tokens$/).innerText();
+    const used = () => page.getByRole("complementary", { name: "Session details" }).getByText(/tokens/).innerText();
     const before = await used();
     assert.match(before, /^[1-9]/);
     await page.reload();
@@ -130,11 +130,11 @@ export const cases = (test) => {
       pasted.items.add(new File([blob], "screen.png", { type: "image/png" }));
       el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: pasted, bubbles: true, cancelable: true }));
     });
-    await page.locator(".composer-bar").getByText("Image").waitFor(); // until then it is not known to take pictures
+    await page.locator(".composer-bar").getByText("Attach an image").waitFor(); // until then it is not known to take pictures
     await paste();
     const picture = page.getByRole("list", { name: "Attached images" }).getByRole("listitem");
     await picture.getByText("Has too many bytes").waitFor(); // as the server said the first time
-    await picture.getByRole("button", { name: "Take away screen.png" }).click();
+    await picture.getByRole("button", { name: "Remove screen.png" }).click();
     await page.unroute("**/uploads*");
     await paste();
     await picture.locator("img").waitFor();
@@ -168,7 +168,7 @@ export const cases = (test) => {
     const field = page.getByLabel("Message");
     await field.fill("MOCK_REPLY[once]");
     await field.press("Enter");
-    await page.getByText("The server did not answer").waitFor();
+    await page.getByText("No answer from the server").waitFor();
     await page.reload();
     await live(page);
     await eventually("the draft is there", async () => (await field.inputValue()) === "MOCK_REPLY[once]");
@@ -183,9 +183,9 @@ export const cases = (test) => {
     const id = await turns("first", "second");
     const { page, close } = await open(browser, `/s/${id}`);
     await finished(page, 2);
-    await page.locator(".entry.user").nth(1).getByRole("button", { name: "roll back to here" }).click();
-    await page.getByText("The last turn is taken out").waitFor();
-    await page.getByRole("button", { name: "Roll back", exact: true }).click();
+    await page.locator(".entry.user").nth(1).getByRole("button", { name: "Rewind to here…" }).click();
+    await page.getByText("Removes the last turn").waitFor();
+    await page.getByRole("button", { name: "Rewind", exact: true }).click();
     await eventually("the turn has left the page", async () => (await said(page)).join() === "first");
     assert.deepEqual(await users(id), ["MOCK_REPLY[first]"]);
     assert.equal(await page.getByLabel("Message").inputValue(), "MOCK_REPLY[second]");
@@ -196,7 +196,7 @@ export const cases = (test) => {
     const id = await turns("first", "second");
     const { page, close } = await open(browser, `/s/${id}`);
     await finished(page, 2);
-    await page.locator(".entry.assistant").first().getByRole("button", { name: "fork here" }).click();
+    await page.locator(".entry.assistant").first().getByRole("button", { name: "Fork from here…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Fork", exact: true }).click();
     await page.waitForURL((url) => url.pathname.includes("/s/") && !url.pathname.includes(id));
     await eventually("it has what was said until there", async () => (await said(page)).join() === "first");
@@ -215,8 +215,8 @@ export const cases = (test) => {
       const { top, bottom } = el.getBoundingClientRect();
       return top >= 0 && bottom <= innerHeight;
     }));
-    await page.locator('[data-id="e-40"]').getByRole("button", { name: "copy link" }).click();
-    await page.locator('[data-id="e-40"]').getByText("copied").waitFor();
+    await page.locator('[data-id="e-40"]').getByRole("button", { name: "Copy link" }).click();
+    await page.locator('[data-id="e-40"]').getByText("Copied").waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${base}/s/${id}?at=e-40`);
     await page.getByRole("button", { name: /Newest|new/ }).click();
     await page.locator('[data-id="e-499"]').waitFor();
@@ -240,7 +240,7 @@ export const cases = (test) => {
     await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "d", turnId: "ci", role: "system", type: "fileChange", content: "1 change", status: "complete", details: JSON.stringify(item) });
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);
-    await page.getByRole("button", { name: "side by side" }).click();
+    await page.getByRole("button", { name: "Side by side" }).click();
     assert.deepEqual(await page.locator('[data-id="d"] .pair').nth(1).locator(".line").allInnerTexts(), ["old", "new"]);
     await send(id, "MOCK_HOLD[clock]");
     await pill(page, "running");
@@ -261,16 +261,16 @@ export const cases = (test) => {
 
   test("Claude Code: a session is started with it, streams, asks, and is answered", async (browser) => {
     const { page, close } = await open(browser, "/");
-    await page.getByRole("button", { name: "New", exact: true }).click();
+    await page.getByRole("button", { name: "New session", exact: true }).click();
     await page.getByLabel("Agent").selectOption("claude");
-    await page.getByRole("dialog").getByLabel("Sandbox").selectOption("danger-full-access");
+    await page.getByRole("dialog").getByLabel("File access").selectOption("danger-full-access");
     await page.getByRole("dialog").getByLabel("Approvals").selectOption("untrusted");
     await page.getByRole("dialog").getByLabel("Network").selectOption("enabled");
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForURL(/\/s\/.+/);
     const id = page.url().split("/s/")[1];
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
-    await eventually("only what it offers is offered", async () => (await page.getByLabel("Sandbox").locator("option").allInnerTexts()).join() === capabilities.sandboxes.join());
+    await eventually("only what it offers is offered", async () => (await page.getByLabel("File access").locator("option").evaluateAll((all) => all.map((one) => one.value))).join() === capabilities.sandboxes.join());
     const field = page.getByLabel("Message");
     await field.fill("MOCK_SLOW[4] MOCK_HOLD[claude]");
     await field.press("Enter");

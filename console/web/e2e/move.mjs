@@ -51,7 +51,7 @@ export const cases = (test) => {
     await page.getByText("turns \u{1f600} twice").waitFor();
     await page.keyboard.press("Control+k");
     await page.keyboard.type('"((*');
-    await page.getByText("Nothing fits.").waitFor();
+    await page.getByText("No results. Try fewer words.").waitFor();
     await close();
   });
 
@@ -96,8 +96,8 @@ export const cases = (test) => {
     await page.goto(`${base}/settings`);
     await live(page);
     await send(id, "MOCK_CMD[echo knock]");
-    await page.getByText("Should this browser notify you").waitFor(); // asked at the first alert, not before
-    await page.getByRole("button", { name: "Yes, notify me" }).click();
+    await page.getByText("Get a notification when an agent needs you?").waitFor(); // asked at the first alert, not before
+    await page.getByRole("button", { name: "Turn on" }).click();
     assert.match(await page.title(), /^\(1\) /);
     assert.match(await page.locator('link[rel="icon"]').getAttribute("href"), /^data:image\/svg/);
     const { approvalId } = (await api("GET", "/api/requests")).data.find((r) => r.threadId === id);

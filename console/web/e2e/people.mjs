@@ -96,14 +96,14 @@ export const cases = (test) => {
     for (const one of [page, other]) await live(one);
     await send(id, "MOCK_REPLY[the second]");
     await unread(page, true);
-    await row(page).getByRole("img", { name: "unread" }).waitFor(); // by a sign, not by weight alone
+    await row(page).getByRole("img", { name: "Unread" }).waitFor(); // by a sign, not by weight alone
     await unread(other, true);
     await order("kill");
     await order("start");
     await page.reload();
     await unread(page, true);
     await row(page).click();
-    await page.getByText("New since you were here").waitFor();
+    await page.getByText("New since your last visit").waitFor();
     const [line, first, second] = await Promise.all([page.locator(".new-behind"), page.getByText("the first").last(), page.getByText("the second").last()].map((e) => e.boundingBox()));
     assert.ok(first.y < line.y && line.y < second.y, "the line is between what was read and what was not");
     await unread(other, false);
@@ -112,7 +112,7 @@ export const cases = (test) => {
     await unread(page, false);
     assert.equal((await marked(await named("reads-nothing", "viewer"))).readTo, null);
     await row(page).click();
-    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("button", { name: "More actions", exact: true }).click();
     await page.getByRole("button", { name: "Mark as unread" }).click();
     await unread(page, true);
     await unread(other, true);
@@ -193,12 +193,12 @@ export const cases = (test) => {
     await page.goto(`${base}/s/${id}`);
     const field = page.getByLabel("Access token");
     await field.fill("wrong");
-    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").getByText("unknown to this server").waitFor();
     await field.fill(secret);
-    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Sign in" }).click();
     await live(page);
-    await page.getByText("You may read here, not write.").waitFor();
+    await page.getByText("View only.").waitFor();
     assert.equal(await page.evaluate(() => document.cookie), "");
     const { data } = await api("GET", "/api/tokens");
     const eve = data.find((t) => t.name === "eve");
@@ -207,9 +207,9 @@ export const cases = (test) => {
     await message.waitFor();
     await message.fill("not lost");
     await api("DELETE", `/api/tokens/${eve.id}`);
-    await page.getByText("Your login has ended").waitFor();
+    await page.getByText("You’ve been signed out.").waitFor();
     await page.getByLabel("Access token").fill(await named("eve", "operator"));
-    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("button", { name: "Sign in" }).click();
     await live(page);
     assert.equal(await page.getByLabel("Message").inputValue(), "not lost");
     await closed(context);
@@ -263,7 +263,7 @@ export const cases = (test) => {
       return (await requests(id)).length === 0;
     });
     await finished(page);
-    await page.getByRole("link", { name: "Back to the sessions" }).click();
+    await page.getByRole("link", { name: "Back to sessions" }).click();
     await page.locator(`[data-session="${id}"]`).waitFor();
     await api("POST", `/api/sessions/${id}/suggested-request/jobs`, {});
     for (const path of ["/jobs", "/events", "/usage", "/runtimes", "/extensions", "/settings"]) {
@@ -313,7 +313,7 @@ export const cases = (test) => {
     });
     await order("kill");
     await order("start");
-    await page.getByText("The server was upgraded.").waitFor();
+    await page.getByText("Harness was updated.").waitFor();
     await page.getByRole("button", { name: "Reload" }).waitFor();
     await close();
   });

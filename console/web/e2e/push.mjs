@@ -55,10 +55,10 @@ export const cases = (test) => {
     const workers = [];
     cdp.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => workers.push(...registrations));
     await cdp.send("ServiceWorker.enable");
-    await page.getByLabel("Also while no page is open").check();
-    await page.locator("[data-browser]", { hasText: "this browser" }).waitFor();
+    await page.getByLabel("When Harness is closed").check();
+    await page.locator("[data-browser]", { hasText: "This browser" }).waitFor();
     await page.reload(); // it is known again
-    await page.locator("[data-browser]", { hasText: "this browser" }).waitFor();
+    await page.locator("[data-browser]", { hasText: "This browser" }).waitFor();
     assert.equal(await page.locator("[data-browser]").count(), 1);
 
     const id = await newSession("Push me");
@@ -86,12 +86,12 @@ export const cases = (test) => {
     await page.locator(".head", { hasText: "Push me" }).waitFor();
 
     await page.goto(`${base}/settings`);
-    await page.getByLabel("Also while no page is open").uncheck();
+    await page.getByLabel("When Harness is closed").uncheck();
     await eventually("the server knows it no more", async () => (await api("GET", "/api/push")).data.length === 0);
     assert.equal(await page.evaluate(() => localStorage.getItem("test.subscribed")), null);
-    await page.getByLabel("Also while no page is open").check();
+    await page.getByLabel("When Harness is closed").check();
     await eventually("and then again", async () => (await api("GET", "/api/push")).data.length === 1);
-    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
     await eventually("a logout ends it", async () => (await api("GET", "/api/push")).data.length === 0);
     await page.getByLabel("Access token").waitFor();
     assert.deepEqual(trouble, []);

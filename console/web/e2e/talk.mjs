@@ -8,7 +8,7 @@ const words = (text) => text.replace(/\s+/g, " ").trim();
 export const cases = (test) => {
   test("a session is started, a message is sent, its answer streams and ends", async (browser) => {
     const { page, trouble, close } = await open(browser, "/");
-    await page.getByRole("button", { name: "New", exact: true }).click();
+    await page.getByRole("button", { name: "New session", exact: true }).click();
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForURL(/\/s\/.+/);
     const field = page.getByLabel("Message");
@@ -85,7 +85,7 @@ export const cases = (test) => {
     const delivered = new Promise((done) => (deliver = done));
     await page.route("**/messages", async (route) => { await delivered; await route.continue(); });
     await field.fill("and this, too");
-    await page.getByRole("button", { name: /^Steer/ }).click();
+    await page.getByRole("button", { name: /^Send now/ }).click();
     await page.locator(".transcript .scroll").focus();
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape"); // the stop does not overtake the message, however slow the network is
@@ -128,7 +128,7 @@ export const cases = (test) => {
     const field = page.getByLabel("Message");
     await field.fill("MOCK_HOLD[once]");
     await field.press("Enter");
-    await page.getByText("The server did not answer").waitFor();
+    await page.getByText("No answer from the server").waitFor();
     await pill(page, "running"); // now Enter would have another message wait
     await enter(page, "MOCK_HOLD[once]");
     await eventually("the second answer came", async () => lost.sent === 2 && (await page.locator(".composer .failure").count()) === 0 && (await field.isEnabled()));
@@ -163,7 +163,7 @@ export const cases = (test) => {
     await page.locator('[data-id="e-199"]').waitFor();
     await page.locator(".transcript .scroll").hover();
     await page.mouse.wheel(0, -1500);
-    await page.getByRole("button", { name: /Newest|new/ }).waitFor();
+    await page.getByRole("button", { name: /Jump to latest|new$/ }).waitFor();
     const place = () => page.evaluate(() => {
       const box = document.querySelector(".transcript .scroll").getBoundingClientRect();
       const first = [...document.querySelectorAll("[data-id]")].find((el) => el.getBoundingClientRect().top >= box.top);
@@ -186,9 +186,9 @@ export const cases = (test) => {
     });
     await send(id, "MOCK_SLOW[20,10]");
     await eventually("the answer is there", async () => (await answers(id)).length > 0 && (await api("GET", `/api/sessions/${id}?limit=1`)).session.state === "idle");
-    await page.getByRole("button", { name: /new/ }).waitFor();
+    await page.getByRole("button", { name: /new$/ }).waitFor();
     assert.deepEqual(await place(), before);
-    await page.getByRole("button", { name: /new/ }).click();
+    await page.getByRole("button", { name: /new$/ }).click();
     await finished(page);
     await close();
   });
@@ -225,7 +225,7 @@ export const cases = (test) => {
     let lists = 0;
     await page.route(/\/api\/sessions\?/, (route) => (++lists === 2 ? route.abort() : route.continue())); // the one after the gap
     await page.goto(page.url().replace("/settings", `/s/${id}`));
-    await page.getByText("Some events were missed").waitFor();
+    await page.getByText("Reconnected after a gap.").waitFor();
     await eventually("what could not be read is read again", () => lists > 2);
     await send(id, "MOCK_REPLY[after the gap]");
     await finished(page);

@@ -1,4 +1,4 @@
-import { Route, Router, Switch } from "wouter";
+import { Link as To, Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
 import { Extensions } from "./pages/Extensions";
 import { Inbox } from "./pages/Inbox";
@@ -10,7 +10,7 @@ import { SessionList } from "./pages/SessionList";
 import { SessionPage } from "./pages/SessionPage";
 import { Settings } from "./pages/Settings";
 import { Usage } from "./pages/Usage";
-import { text } from "./text/en";
+import { text } from "./text";
 import { AgentTrouble } from "./ui/AgentTrouble";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
@@ -29,7 +29,7 @@ function Pages() {
   const client = useClient();
   useSignal(client.signal);
   if (client.state === "login") return <Login />;
-  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.connecting}</p>;
+  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.first}</p>;
   return (
     <Shell>
       <Switch>
@@ -44,7 +44,7 @@ function Pages() {
         <Route path="/extensions"><Extensions /></Route>
         <Route path="/runtimes"><Runtimes /></Route>
         <Route path="/settings"><Settings /></Route>
-        <Route><p className="pad">{text.missing}</p></Route>
+        <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
       </Switch>
     </Shell>
   );

@@ -10,7 +10,7 @@ import { Push } from "./core/push";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
-import { text } from "./text/en";
+import { text } from "./text";
 import { upload } from "./upload";
 import { Transcripts } from "./transcripts";
 
@@ -67,7 +67,7 @@ export class Client {
       open: (after, named) => this.socket(after, named),
       take: (frames) => this.store.take(frames),
       reread: (verdict) => {
-        this.say(verdict === "gap" ? "Some events were missed; everything was read again." : "The server's data was replaced; everything was read again.");
+        this.say(verdict === "gap" ? text.link.gap : text.link.replaced);
         void this.reread();
       },
       changed: (state) => {
@@ -126,7 +126,7 @@ export class Client {
     } catch (err) {
       if (err instanceof ApiError && err.unauthorized) return;
       if (err instanceof ApiError && err.status === 403) return this.say(err.message);
-      this.say(err instanceof ApiError ? err.message : "The server does not answer; trying again.");
+      this.say(err instanceof ApiError ? err.message : text.link.unreachable);
       setTimeout(() => void this.start(), 1000);
     }
   }

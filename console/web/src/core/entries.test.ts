@@ -17,7 +17,7 @@ test("finished steps between messages fold; what failed, waits or runs does not"
 });
 
 test("a command is shown without the shell around it", () => {
-  expect(title(item("commandExecution", { command: "/bin/bash -lc 'go test ./...'" }))).toBe("$ go test ./...");
+  expect(title(item("commandExecution", { command: "/bin/bash -lc 'go test ./...'" }))).toBe("go test ./...");
   expect(command(item("commandExecution", { command: "ls -l" }))).toBe("ls -l");
 });
 

@@ -1,6 +1,7 @@
 // The user's preferences, stored in the browser.
 export type Preferences = {
   theme: "system" | "light" | "dark";
+  language: "system" | "en" | "de";
   /** Single letters are keys. */
   keys: boolean;
   /** Notifications of the browser; "ask": not decided yet. */
@@ -11,7 +12,7 @@ export type Preferences = {
 };
 
 const name = "harness.preferences";
-const defaults: Preferences = { theme: "system", keys: true, notify: "ask", sound: false, split: false };
+const defaults: Preferences = { theme: "system", language: "system", keys: true, notify: "ask", sound: false, split: false };
 
 export function readPreferences(store: Pick<Storage, "getItem">): Preferences {
   try {

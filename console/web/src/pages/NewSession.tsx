@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import type { Answer, Runtime } from "../api/answers";
 import type { Session } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Dialog } from "../ui/Dialog";
 import { useClient } from "../ui/hooks";
 import { levels as pickers, type Level } from "../ui/Pickers";
@@ -54,7 +54,7 @@ export function NewSession({ close }: { close: () => void }) {
               {label}
               <select value={level(name, offered)} onChange={(e) => setLevels({ ...levels, [name]: e.target.value })}>
                 {offered.length > 1 && <option value="">{text.fresh.standard}</option>}
-                {offered.map((value) => <option key={value}>{value}</option>)}
+                {offered.map((value) => <option key={value} value={value} title={value}>{text.access[value] ?? value}</option>)}
               </select>
             </label>
           );

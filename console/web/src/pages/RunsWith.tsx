@@ -9,7 +9,7 @@ import { useAnswer } from "../ui/useAnswer";
 type SessionControls = Answer<"/api/sessions/{sessionId}/session-controls">;
 
 /** line is controls in one line. */
-export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, c.networkAccess].join(" · ");
+export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), ...[c.approvalPolicy, c.filesystemSandbox, c.networkAccess].map((value) => text.access[value] ?? value)].join(" · ");
 
 /** RunsWith shows the controls of a session's turns; new sessions can get the same, unless the defaults are locked. */
 export function RunsWith({ session }: { session: Session }) {

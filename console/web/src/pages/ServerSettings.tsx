@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Answer } from "../api/answers";
 import { ApiError } from "../core/api";
 import type { Controls } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Choice, levels } from "../ui/Pickers";
 import { useAnswer } from "../ui/useAnswer";
@@ -32,7 +32,7 @@ function Defaults({ now, locked, again }: { now: Controls; locked: string | null
       <p>{line(now)}</p>
       {offered && <p>{levels.map(([name, capability, label]) => (
         <Choice key={name} label={`${words.defaults}: ${label}`} value={now[name]} reason={locked === null ? undefined : "defaults-locked"} change={(value) => void change({ [name]: value })}
-          choices={(offered[capability] ?? []).map((choice): [string, string] => [choice, name === "networkAccess" ? text.composer.ofNetwork(choice) : choice])} />
+          choices={(offered[capability] ?? []).map((choice): [string, string] => [choice, text.access[choice] ?? choice])} />
       ))}</p>}
       {locked !== null && <p id="defaults-locked" className="dim">{locked}. {text.session.lockedBy}</p>}
       {failure && <p className="failure" role="alert">{failure}</p>}

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
+import { agentName } from "../core/entries";
 import { since } from "../core/time";
 import type { Session } from "../core/types";
 import { text } from "../text";
@@ -17,13 +18,13 @@ function useWhy(session: Session): string {
   useSignal(client.store.inbox);
   for (const request of client.store.requests.values()) {
     if (request.threadId !== session.sessionId) continue;
-    return request.kind === "question" ? `asks: ${lineOf(request)}` : `wants: ${lineOf(request)}`;
+    return (request.kind === "question" ? text.list.asks : /fileChange|applyPatch/.test(request.method) ? text.list.edit : text.list.run)(lineOf(request));
   }
   if (session.lastError) {
     const why = session.lastError.message.split("\n")[0]!;
     return session.state === "error" ? text.trouble.row(why) : why;
   }
-  return `${session.runtime} · ${session.cwd}`;
+  return `${agentName(session.runtime)} · ${session.cwd}`;
 }
 
 function Row({ session, current, now }: { session: Session; current: boolean; now: number }) {
@@ -32,7 +33,7 @@ function Row({ session, current, now }: { session: Session; current: boolean; no
     <li>
       <To href={`/s/${session.sessionId}`} className="row" aria-current={current ? "page" : undefined} data-session={session.sessionId} data-state={session.state} data-unread={session.unread || undefined}>
         <span className={`state ${session.state}`} role="img" aria-label={text.states[session.state] ?? session.state} />
-        <span className="row-title">{session.unread && <span className="unread" role="img" aria-label={text.list.unread}>● </span>}{session.title || session.sessionId}</span>
+        <span className="row-title">{session.unread && <span className="unread" role="img" aria-label={text.list.unread}>● </span>}{session.title || text.list.untitled}</span>
         <span className="row-age dim">{since(now - session.updatedAt * 1000)}</span>
         <span className="row-why dim">{why}</span>
       </To>
@@ -86,7 +87,7 @@ export function SessionList({ current }: { current: string | null }) {
           </section>
         ))}
         {client.store.moreSessions && <p className="center"><button type="button" disabled={busy} onClick={() => void more()}>{text.list.more}</button></p>}
-        {shown.length === 0 && <p className="dim pad">{all.length === 0 ? text.list.first : text.list.none}</p>}
+        {shown.length === 0 && <p className="dim pad">{all.length === 0 ? text.list.first : <>{text.list.none} <button type="button" className="quiet" onClick={() => { setFilter(""); setShow("all"); }}>{text.list.clear}</button></>}</p>}
       </nav>
       {fresh && <NewSession close={() => setFresh(false)} />}
     </div>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "../ui/hooks";
 import { allow, beep } from "../ui/Notify";
 import { pages } from "../ui/pages";
@@ -24,6 +24,14 @@ export function Settings() {
     <div className="settings scroll">
       <header className="head"><h1>{text.settings.title}</h1></header>
       <div className="pad form">
+        <label>
+          {text.settings.language}
+          <select className="picker" value={preferences.language} onChange={(e) => { change({ language: e.target.value as typeof preferences.language }); location.reload(); }}>
+            <option value="system">{text.settings.system}</option>
+            <option value="en" lang="en">English</option>
+            <option value="de" lang="de">Deutsch</option>
+          </select>
+        </label>
         <fieldset>
           <legend>{text.settings.theme}</legend>
           {(["system", "light", "dark"] as const).map((theme) => (
@@ -42,8 +50,8 @@ export function Settings() {
         {me && (
           <section>
             <h2>{text.settings.who}</h2>
-            <p><strong>{me.name ?? me.actor}</strong> <span className="dim">({me.role})</span></p>
-            <p>{text.settings.may}: {me.allowed.join(", ")}</p>
+            <p><strong>{me.name ?? me.actor}</strong> <span className="dim" title={me.role}>({text.settings.roles[me.role] ?? me.role})</span></p>
+            <p>{text.settings.may[me.role] ?? me.allowed.join(", ")}</p>
             {me.login && <button type="button" onClick={() => void client.logout()}>{text.settings.logout}</button>}
           </section>
         )}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { Chord } from "../core/keys";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Dialog } from "./Dialog";
 import { typing } from "./hooks";
 import { Palette } from "./Palette";

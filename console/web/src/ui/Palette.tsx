@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import type { Answer } from "../api/answers";
 import { best, pieces } from "../core/search";
 import { ApiError } from "../core/api";
-import { text } from "../text/en";
+import { text } from "../text";
 import { Dialog } from "./Dialog";
 import { useClient, useSignal } from "./hooks";
 import { pages } from "./pages";

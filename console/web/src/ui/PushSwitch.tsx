@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { text } from "../text/en";
+import { dayOf } from "../core/time";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { allow } from "./Notify";
 import { usePreferences } from "./preferences";
@@ -47,7 +48,7 @@ export function PushSwitch() {
           <ul className="plain-list">
             {push.browsers.map((one) => (
               <li key={one.id} data-browser={one.id}>
-                {one.id === push.own ? <strong>{words.ownBrowser}</strong> : one.service} <span className="dim">{words.since} {new Date(one.createdAt).toLocaleDateString()}</span>{" "}
+                {one.id === push.own ? <strong>{words.ownBrowser}</strong> : one.service} <span className="dim">{words.since} {dayOf(one.createdAt)}</span>{" "}
                 <button type="button" className="quiet" disabled={working} onClick={() => void run(() => push.end(one.id))}>{words.end}</button>
               </li>
             ))}

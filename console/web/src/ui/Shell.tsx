@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Link as To, useLocation } from "wouter";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { Keys } from "./Keys";
 import { Notices } from "./Notices";
@@ -24,7 +24,7 @@ function Rail() {
           <To key={name} href={path} aria-current={here ? "page" : undefined} className="rail-to" data-minor={minor} title={label}>
             <Icon path={icon} />
             <span className="rail-label">{label}</span>
-            {name === "inbox" && waiting > 0 && <span className="badge" aria-label={`${waiting} ${text.inbox.waiting}`}>{waiting}</span>}
+            {name === "inbox" && waiting > 0 && <span className="badge" aria-label={text.inbox.waiting(waiting)}>{waiting}</span>}
           </To>
         );
       })}

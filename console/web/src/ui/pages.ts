@@ -1,5 +1,5 @@
 // The pages of the console, as the rail and the palette list them.
-import { text } from "../text/en";
+import { text } from "../text";
 
 /** A page; `minor` ones have no place in the bar of a phone and are reached from the settings there. */
 export type Page = { name: string; path: string; label: string; icon: string; minor?: boolean };
