@@ -96,6 +96,7 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
+	"GET /api/folders": {fields: map[string]string{"q": "/w"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,

@@ -2722,6 +2722,47 @@ type UploadFeedbackParams struct {
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
+// ListFoldersParams defines parameters for ListFolders.
+type ListFoldersParams struct {
+	// Q The beginning of a path. Relative paths are below the server's workspace. Recent folders contain it. Only recent folders if it is empty.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+}
+
+// ListFolders200JSONResponseBody_Matches defines parameters for ListFolders.
+type ListFolders200JSONResponseBody_Matches struct {
+	// Branch The checked out branch; null for none.
+	Branch *string `json:"branch"`
+
+	// Git The folder is in a Git work tree.
+	Git  bool   `json:"git"`
+	Path string `json:"path"`
+}
+
+// ListFolders200JSONResponseBody_Recent defines parameters for ListFolders.
+type ListFolders200JSONResponseBody_Recent struct {
+	Branch *string `json:"branch"`
+	Git    bool    `json:"git"`
+
+	// NeedsYou How many of them wait for a person.
+	NeedsYou int    `json:"needsYou"`
+	Path     string `json:"path"`
+
+	// Running How many of the latest sessions run there.
+	Running int `json:"running"`
+
+	// UsedAt When a session there last changed.
+	UsedAt time.Time `json:"usedAt"`
+}
+
+// ListFolders200JSONResponseBody defines parameters for ListFolders.
+type ListFolders200JSONResponseBody struct {
+	Matches []ListFolders200JSONResponseBody_Matches `json:"matches"`
+
+	// More There are other matches.
+	More   bool                                    `json:"more"`
+	Recent []ListFolders200JSONResponseBody_Recent `json:"recent"`
+}
+
 // GetHealthParams defines parameters for GetHealth.
 type GetHealthParams struct {
 	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
@@ -7569,6 +7610,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/feedback (the `UploadFeedback` operationId).
 	UploadFeedback(ctx context.Context, params *UploadFeedbackParams, body UploadFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListFolders Suggest folders for a new session
+	//
+	// `recent` has at most 12 folders of the latest sessions that the caller may see, the latest first; `matches` has at most 20 folders whose paths begin with `q`, by name. Only folders where an agent can work are suggested. Files are not listed, and no program of a folder runs. With a token that is limited to projects, `matches` are below the folders of these projects.
+	//
+	// Corresponds with GET /api/folders (the `ListFolders` operationId).
+	ListFolders(ctx context.Context, params *ListFoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetHealth Get the health of the server and its runtimes
 	//
 	// Always 200 while the process serves requests. `status` is `degraded` when sessions cannot run or the store refuses writes.
@@ -9332,6 +9380,23 @@ func (c *Client) UploadFeedbackWithBody(ctx context.Context, params *UploadFeedb
 // Corresponds with POST /api/feedback (the `UploadFeedback` operationId).
 func (c *Client) UploadFeedback(ctx context.Context, params *UploadFeedbackParams, body UploadFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUploadFeedbackRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListFolders Suggest folders for a new session
+//
+// `recent` has at most 12 folders of the latest sessions that the caller may see, the latest first; `matches` has at most 20 folders whose paths begin with `q`, by name. Only folders where an agent can work are suggested. Files are not listed, and no program of a folder runs. With a token that is limited to projects, `matches` are below the folders of these projects.
+//
+// Corresponds with GET /api/folders (the `ListFolders` operationId).
+func (c *Client) ListFolders(ctx context.Context, params *ListFoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFoldersRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13788,6 +13853,60 @@ func NewUploadFeedbackRequestWithBody(server string, params *UploadFeedbackParam
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListFoldersRequest constructs an http.Request for the ListFolders method
+func NewListFoldersRequest(server string, params *ListFoldersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/folders")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

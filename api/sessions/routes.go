@@ -36,9 +36,11 @@ func Routes(o Options) []rest.Route {
 	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
+	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
-		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes())
+		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
+		places.folderRoutes())
 }
 
 type sessions struct {
@@ -73,5 +75,7 @@ type controls struct {
 }
 
 type uploads struct{ uploader *operations.Uploader }
+
+type folders struct{ folders *operations.Folders }
 
 type suggestions struct{ suggestions *operations.Suggestions }

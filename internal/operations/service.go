@@ -22,6 +22,7 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Folders  FolderStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
 }
@@ -69,19 +70,21 @@ type Service struct {
 	*Suggestions
 	*Finder
 	*Uploader
+	*Folders
 }
 
 // New creates a Service.
 func New(o Options) *Service {
 	access := &Access{lookups: o.Sessions.Lookups, jobs: o.Jobs, statuses: o.RuntimeStatus}
 	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
+	reader := &Reader{access: access, store: o.Sessions.Reader}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
 	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor}
 	service := &Service{
 		Access:        access,
 		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
-		Reader:        &Reader{access: access, store: o.Sessions.Reader},
+		Reader:        reader,
 		Editor:        &Editor{access: access, store: o.Sessions.Editor},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
@@ -96,6 +99,7 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
+		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener
 	return service

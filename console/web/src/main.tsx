@@ -3,6 +3,8 @@ import { App } from "./App";
 import { Client } from "./client";
 import { language } from "./text/language";
 import "./ui/tokens.css";
+import "./ui/base.css";
+import "./ui/shell.css";
 import "./ui/session.css";
 import "./ui/transcript.css";
 import "./ui/operator.css";

@@ -57,11 +57,17 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 		t.Fatal(err)
 	}
 	for _, cwd := range []string{"/no/such", file, "missing", "../" + filepath.Base(server.Workspace)} {
-		for path, body := range map[string]programtest.Object{"/api/sessions": d.body(programtest.Object{"cwd": cwd}),
-			"/v1/sessions": {"runtime": d.name, "cwd": cwd, "native_tools": "on"}} {
-			if said := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, path, body)); !strings.Contains(said, "invalid_cwd") {
-				t.Errorf("%s with the folder %q: %s", path, cwd, said)
-			}
+		body := programtest.Object{"runtime": d.name, "cwd": cwd, "native_tools": "on"}
+		if said := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, "/v1/sessions", body)); !strings.Contains(said, "invalid_cwd") {
+			t.Errorf("/v1/sessions with the folder %q: %s", cwd, said)
+		}
+		status, code := http.StatusBadRequest, "invalid_cwd"
+		if strings.HasSuffix(cwd, "such") || cwd == "missing" { // CO-21
+			status, code = http.StatusUnprocessableEntity, "folder_missing"
+		}
+		if said := fmt.Sprint(server.Want(status, http.MethodPost, "/api/sessions", d.body(programtest.Object{"cwd": cwd}))); !strings.
+			Contains(said, code) {
+			t.Errorf("/api/sessions with the folder %q: %s", cwd, said)
 		}
 	}
 	folder := filepath.Join(server.Workspace, d.name+"-work")
@@ -69,6 +75,10 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 		t.Fatal(err)
 	}
 	session := server.CreateSession(d.body(programtest.Object{"cwd": d.name + "-work"})) // below the workspace
+	suggested := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/folders?q="+d.name+"-", nil))
+	if strings.Count(suggested, "path:"+folder) != 2 || strings.Contains(suggested, "-file") { // recent, and a match
+		t.Errorf("suggested are %s", suggested)
+	}
 	if err := os.Rename(folder, folder+".away"); err != nil {
 		t.Fatal(err)
 	}
