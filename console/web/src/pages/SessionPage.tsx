@@ -44,8 +44,9 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
   return (
     <header className="head">
       <To href="/sessions" className="button icon ghost back" aria-label={text.session.back}><Icon name="arrow-left" /></To>
-      <div className="grow">
-        <div className="row-line"><h1 className="clip" tabIndex={-1} title={session?.title}>{session?.title ?? open.sessionId}</h1>{session && <Pill open={open} session={session} />}</div>
+      <div className="head-text">
+        <h1 className="clip" tabIndex={-1} title={session?.title}>{session?.title ?? open.sessionId}</h1>
+        {session && <Pill open={open} session={session} />}
         {session && (
           <div className="meta">
             <Fact icon="bot" title={session.runtime}>{agentName(session.runtime)}</Fact>

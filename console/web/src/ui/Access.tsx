@@ -9,6 +9,7 @@ import { useClient } from "./hooks";
 import { Icon } from "./Icon";
 import { Layer } from "./Layer";
 import { Choice, levels } from "./Pickers";
+import { useControls } from "./useControls";
 
 type AccessProps = { open: Open; session: Session | undefined; effort: string; onEffort: (effort: string) => void; onFailure: (failure: string | null) => void };
 
@@ -45,14 +46,19 @@ function useSet(open: Open, session: Session | undefined, onFailure: (failure: s
 
 /** Access is the chip, and the popover it opens. */
 export function Access(props: AccessProps) {
+  return props.session ? <Chip {...props} session={props.session} /> : null;
+}
+
+function Chip(props: AccessProps & { session: Session }) {
   const { open, session } = props;
+  useControls(session);
   const [opened, setOpened] = useState(false);
   const chip = useRef<HTMLButtonElement>(null);
-  const models = useModels(session?.runtime);
-  const controls = session?.sessionControls;
+  const models = useModels(session.runtime);
+  const controls = session.sessionControls;
   const model = models.find((m) => m.id === controls?.model) ?? (controls?.model ? undefined : models.find((m) => m.isDefault));
   const preset = presetOf(controls, presets(open.capabilities));
-  const agent = agentName(session?.runtime ?? "");
+  const agent = agentName(session.runtime);
   return (
     <>
       <button ref={chip} type="button" className="chip" aria-haspopup="dialog" aria-expanded={opened} aria-label={`${text.session.controls}: ${[agent, model?.displayName ?? controls?.model, preset ? text.talk.presets[preset][0] : text.talk.custom].filter(Boolean).join(" · ")}`} onClick={() => setOpened(!opened)}>
@@ -76,12 +82,12 @@ function Settings({ open, session, effort, onEffort, onFailure, models, model }:
       {(models.length > 0 || controls?.model) && (
         <>
           <h3>{text.composer.model}</h3>
-          <div className="row"><Choice label={text.composer.model} value={controls?.model ?? ""} change={(id) => void set({ model: id || null })}
+          <div className="setting"><Choice label={text.composer.model} value={controls?.model ?? ""} change={(id) => void set({ model: id || null })}
             choices={[["", text.composer.anyModel(models.find((m) => m.isDefault)?.displayName)], ...models.map((m): [string, string] => [m.id, m.displayName])]} /></div>
         </>
       )}
       {efforts.length > 0 && (
-        <div className="row"><span className="dim grow">{text.composer.effort}</span><Choice label={text.composer.effort} value={efforts.includes(effort) ? effort : ""} change={onEffort}
+        <div className="setting"><span className="dim grow">{text.composer.effort}</span><Choice label={text.composer.effort} value={efforts.includes(effort) ? effort : ""} change={onEffort}
           choices={[["", text.composer.anyEffort(model?.defaultReasoningEffort)], ...efforts.map((e): [string, string] => [e, text.composer.ofEffort(e)])]} /></div>
       )}
       <Levels open={open} controls={controls} set={(change) => void set(change)} />
@@ -114,7 +120,7 @@ function Levels({ open, controls, set }: { open: Open; controls: Controls | unde
         const choices = name === "approvalPolicy" ? policies(open.capabilities[capability] ?? []) : open.capabilities[capability] ?? [];
         if (choices.length === 0) return null;
         return (
-          <div className="row" key={name}><span className="dim grow">{label}</span>
+          <div className="setting" key={name}><span className="dim grow">{label}</span>
             <Choice label={label} value={controls?.[name] ?? ""} choices={choices.map((choice): [string, string] => [choice, text.access[choice] ?? choice])}
               change={(value) => set(value === "danger-full-access" ? { [name]: value, networkAccess: "enabled" } : { [name]: value })} /></div>
         );

@@ -30,10 +30,10 @@ export function Activity({ open, session, stop, escaped }: { open: Open; session
   const waits = session.state === "waiting";
   const does = turn.lostAt !== null ? text.link.runningAt(text.states.running ?? "", timeOf(turn.lostAt)) : waits ? text.talk.waits : activityOf(open.transcript, session.activeTurnId!);
   return (
-    <div className="activity">
+    <div className="activity" data-waits={waits || undefined}>
       <span className={waits ? "state waiting" : "state running"} aria-hidden="true" />
       <span className="clip">{does}</span>
-      {turn.lostAt === null && <span className="num dim">{text.talk.turn(clock(turn.took))}</span>}
+      {turn.lostAt === null && <span className="num">· {text.talk.turn(clock(turn.took))}</span>}
       <span className="grow" />
       {escaped && <span className="dim">{text.session.escape}</span>}
       {client.may("work") && <button type="button" className="bad stop" disabled={turn.lostAt !== null} onClick={stop}><Icon name="circle-stop" />{text.session.stop}</button>}

@@ -3,7 +3,8 @@ import type { Open } from "../core/store";
 import type { Waiting } from "../core/types";
 import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
-import { Icon, type IconName } from "./Icon";
+import { Icon } from "./Icon";
+import { Menu, type Item } from "./Menu";
 
 /** The messages queued on the server until the turn ends; frames report every change, so nothing is stored here. */
 export function Queue({ open }: { open: Open }) {
@@ -35,7 +36,7 @@ export function Queue({ open }: { open: Open }) {
 
 type Actions = { one: Waiting; onUp: (() => void) | undefined; onNow: () => void; onEdit: (value: string) => Promise<boolean>; onDrop: () => void };
 
-const Act = ({ icon, label, run }: { icon: IconName; label: string; run: () => void }) => <button type="button" className="icon ghost" aria-label={label} title={label} onClick={run}><Icon name={icon} /></button>;
+const Act = ({ icon, label, run }: Item) => <button type="button" className="icon ghost act" aria-label={label} title={label} onClick={run}>{icon && <Icon name={icon} />}</button>;
 
 function Queued({ one, onUp, onNow, onEdit, onDrop }: Actions) {
   const [edited, setEdited] = useState<string | null>(null);
@@ -49,15 +50,19 @@ function Queued({ one, onUp, onNow, onEdit, onDrop }: Actions) {
       </li>
     );
   }
+  const acts: Item[] = [
+    { icon: "arrow-up", label: text.queue.now, run: onNow },
+    ...(onUp ? [{ icon: "chevron-up" as const, label: text.queue.up, run: onUp }] : []),
+    { icon: "square-pen", label: text.queue.edit, run: () => setEdited(one.text) },
+    { icon: "x", label: text.queue.drop, run: onDrop },
+  ];
   return (
     <li>
       <span className="said clip" title={one.text}>{one.text}</span>
       {one.images > 0 && <span className="dim">{text.queue.images(one.images)}</span>}
       {one.state === "held" && <span className="failure">{text.queue.held(one.error)}</span>}
-      <Act icon="arrow-up" label={text.queue.now} run={onNow} />
-      {onUp && <Act icon="chevron-up" label={text.queue.up} run={onUp} />}
-      <Act icon="square-pen" label={text.queue.edit} run={() => setEdited(one.text)} />
-      <Act icon="x" label={text.queue.drop} run={onDrop} />
+      {acts.map((act) => <Act key={act.label} {...act} />)}
+      <Menu label={text.session.more} className="icon ghost few-acts" items={acts}><Icon name="ellipsis" /></Menu>
     </li>
   );
 }

@@ -7,7 +7,7 @@ import type { Entry } from "../core/types";
 import { text } from "../text";
 import { DiffView } from "./DiffView";
 import { Folded } from "./Folded";
-import { useClient } from "./hooks";
+import { useClient, useSignal } from "./hooks";
 import { Icon } from "./Icon";
 import { MarkdownView } from "./MarkdownView";
 import { Pictures } from "./Pictures";
@@ -33,7 +33,9 @@ function endOf(entry: Entry): string {
   return entry.type === "fileChange" && entry.status !== "streaming" ? text.step.applied : "";
 }
 
-function Card({ entry, children, heading = title(entry), opened = false }: { entry: Entry; children: ReactNode; heading?: string; opened?: boolean }) {
+type CardProps = { entry: Entry; children: ReactNode; opened?: boolean; /** There is nothing inside (yet). */ empty?: boolean };
+
+function Card({ entry, children, opened = false, empty = false }: CardProps) {
   const [open, setOpen] = useState(opened);
   const exit = entry.item?.exitCode;
   const length = became(entry) === "stopped" ? 0 : lengthOf(entry);
@@ -41,10 +43,10 @@ function Card({ entry, children, heading = title(entry), opened = false }: { ent
     <details className="card" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <State entry={entry} />
-        <span className="mono card-title">{heading}</span>
+        <span className="mono card-title">{title(entry)}</span>
         <span className="card-end">{[typeof exit === "number" && exit !== 0 && text.step.exit(exit), endOf(entry), length > 0 && took(length)].filter(Boolean).join(" · ")}</span>
       </summary>
-      {open && <div className="card-body">{children}</div>}
+      {open && !empty && <div className="card-body">{children}</div>}
     </details>
   );
 }
@@ -72,18 +74,27 @@ function Stopped({ entry }: { entry: Entry }) {
 function Command({ entry }: { entry: Entry }) {
   const line = command(entry);
   const declined = became(entry) === "declined";
+  const long = line.length > oneLine || line.includes("\n");
   return (
-    <Card entry={entry} opened={!declined && (entry.status === "streaming" || failed(entry))}>
-      {(line.length > oneLine || line.includes("\n")) && <pre className="command" tabIndex={0}>{line}</pre>}
+    <Card entry={entry} opened={!declined && (entry.status === "streaming" || failed(entry))} empty={!long && !entry.texts.output}>
+      {long && <pre className="command" tabIndex={0}>{line}</pre>}
       {entry.texts.output && <Folded said={entry.texts.output} output />}
     </Card>
   );
+}
+
+/** useAsked reports a step that a request card shows already. */
+function useAsked(entry: Entry): boolean {
+  const client = useClient();
+  useSignal(client.store.inbox);
+  return entry.status === "streaming" && [...client.store.requests.values()].some((request) => request.kind === "approval" && request.itemId === entry.messageId);
 }
 
 /** Step is an entry that no person and no agent wrote: what was done, and what became of it. */
 export function Step({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
   const client = useClient();
   const done = entry.status !== "streaming";
+  if (useAsked(entry)) return null;
   switch (entry.type) {
     case "commandExecution":
       return <Command entry={entry} />;
