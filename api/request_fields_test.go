@@ -103,7 +103,7 @@ var fieldCases = map[string]fieldCase{
 		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
 			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
 			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`,
-			"nativeTools": `"off"`}},
+			"nativeTools": `"off"`, "message": `{"text":"a"}`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
 		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
 			"approvalPolicy": `"never"`, "networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`,

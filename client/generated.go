@@ -3651,7 +3651,10 @@ type CreateSessionJSONBody struct {
 
 	// ImplicitSources How much the agent may read on its own; see `choices` of `GET .../sources` and `implicitSources` of the runtime's capabilities. 400 `unsupported_control` for a value that the runtime cannot enforce.
 	ImplicitSources *CreateSessionJSONBodyImplicitSources `json:"implicitSources,omitempty"`
-	Model           *string                               `json:"model,omitempty"`
+
+	// Message The first message, sent once the session is open. An invalid one creates no session. Send an `Idempotency-Key`: a repeated request then neither creates another session nor sends the message again.
+	Message *CreateSessionJSONBody_Message `json:"message,omitempty"`
+	Model   *string                        `json:"model,omitempty"`
 
 	// NativeTools Whether the agent has built-in tools besides those of this server; `on` if not given. 400 `unsupported_control` for a runtime that cannot turn them off (`nativeToolsOff` of its capabilities).
 	NativeTools   *CreateSessionJSONBodyNativeTools `json:"nativeTools,omitempty"`
@@ -3676,15 +3679,36 @@ type CreateSessionParams struct {
 // CreateSessionJSONBodyImplicitSources defines parameters for CreateSession.
 type CreateSessionJSONBodyImplicitSources string
 
+// CreateSessionJSONBody_Message defines parameters for CreateSession.
+type CreateSessionJSONBody_Message struct {
+	Effort *Effort `json:"effort,omitempty"`
+
+	// Images Data URLs; uploads belong to a session.
+	Images *[]string `json:"images,omitempty"`
+	Text   string    `json:"text"`
+}
+
 // CreateSessionJSONBodyNativeTools defines parameters for CreateSession.
 type CreateSessionJSONBodyNativeTools string
 
+// CreateSession200JSONResponseBody_Turn defines parameters for CreateSession.
+type CreateSession200JSONResponseBody_Turn struct {
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+	TurnID    string      `json:"turnId"`
+}
+
 // CreateSession200JSONResponseBody defines parameters for CreateSession.
 type CreateSession200JSONResponseBody struct {
-	Session Session `json:"session"`
+	// Failure Why `message` could not be sent. The session exists; send the message to it again.
+	Failure *Problem `json:"failure,omitempty"`
+	Session Session  `json:"session"`
 
 	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
+
+	// Turn With `message`: the turn that it started, null if it could not be sent.
+	Turn *CreateSession200JSONResponseBody_Turn `json:"turn,omitempty"`
 }
 
 // CreateSession429JSONResponseBody_Details defines parameters for CreateSession.

@@ -23,12 +23,15 @@ type Options struct {
 	Artifacts *artifact.Store
 	// Settings are the settings at the start of the server.
 	Settings []Setting
+	// FailureOf returns the response to an error about a session.
+	FailureOf func(err error, sessionID string) rest.Failure
 }
 
 // Routes returns the routes of this package. Each subject gets only the operations it uses.
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
-	all := &sessions{opener: ops.Opener, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder}
+	all := &sessions{opener: ops.Opener, starter: ops.Starter, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder,
+		failureOf: o.FailureOf}
 	said := &messages{turns: ops.Turns, queue: ops.Queue}
 	shown := &transcripts{access: ops.Access, editor: ops.Editor, artifacts: o.Artifacts}
 	asked := &requests{decider: ops.Decider}
@@ -44,11 +47,13 @@ func Routes(o Options) []rest.Route {
 }
 
 type sessions struct {
-	opener *operations.Opener
-	reader *operations.Reader
-	editor *operations.Editor
-	long   *LongAnswers
-	coder  *compress.Coder
+	opener    *operations.Opener
+	starter   *operations.Starter
+	reader    *operations.Reader
+	editor    *operations.Editor
+	long      *LongAnswers
+	coder     *compress.Coder
+	failureOf func(err error, sessionID string) rest.Failure
 }
 
 type messages struct {

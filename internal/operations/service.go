@@ -71,6 +71,7 @@ type Service struct {
 	*Finder
 	*Uploader
 	*Folders
+	*Starter
 }
 
 // New creates a Service.
@@ -102,6 +103,7 @@ func New(o Options) *Service {
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener
+	service.Starter = &Starter{opener: service.Opener, turns: service.Turns, reader: reader}
 	return service
 }
 

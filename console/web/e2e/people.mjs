@@ -18,10 +18,10 @@ export const cases = (test) => {
     await send(id, "MOCK_CMD[echo both]");
     await owner.page.locator(".request").waitFor();
     const card = ann.page.locator(".request", { hasText: "echo both" });
-    await card.getByRole("button", { name: /^Approve/ }).waitFor();
+    await card.locator("[data-choice=approve]").waitFor();
     const notice = owner.page.getByText("ann approved this command").waitFor();
     await eventually("the card takes clicks", async () => {
-      if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
+      if (await card.count()) await card.locator("[data-choice=approve]").click().catch(() => {});
       return (await requests(id)).length === 0;
     });
     await notice;
@@ -282,7 +282,7 @@ export const cases = (test) => {
     await waits(id);
     const barriers = [];
     const { page, close } = await open(browser, "/");
-    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".plain-list li"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
+    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
       await page.goto(base + path);
       await page.locator(there).first().waitFor();
       await live(page);

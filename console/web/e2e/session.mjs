@@ -107,7 +107,7 @@ export const cases = (test) => {
       await page.getByText(/declined.*not this file/i).first().waitFor();
       await page.locator(".files li", { hasText: "kept.txt" }).waitFor();
       assert.equal(await page.locator(".files li").count(), 1);
-      assert.equal(await page.locator(".panel-body > .row-line .counts").innerText(), "+1");
+      assert.equal(await page.locator(".panel-body > .line-row .counts").innerText(), "+1");
     };
     await shown();
     await page.reload();

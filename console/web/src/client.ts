@@ -51,6 +51,10 @@ export class Client {
   /** What the server says about how to get in, when it wants a login. */
   wanted: string | null = null;
   upgraded = false;
+  /** What was just done and can be undone. */
+  done: { what: string; undo: () => Promise<void> } | null = null;
+  /** Grows when a session was archived or is no longer. */
+  archivedRev = 0;
   private readonly link: Link;
   private rereading: Promise<void> | null = null;
   private unknown: ReturnType<typeof setTimeout> | null = null;
@@ -165,6 +169,33 @@ export class Client {
   say(notice: string | null) {
     this.notice = notice;
     this.touch();
+  }
+
+  /** finish notes what was just done, null when that is past. */
+  finish(done: Client["done"]) {
+    this.done = done;
+    this.touch();
+  }
+
+  /** archive takes a session out of the list, and offers to undo that. */
+  async archive(session: Session): Promise<void> {
+    await this.api.post(`${pathOf(session.sessionId)}/archive`);
+    this.store.removeSession(session.sessionId);
+    this.archivedRev++;
+    this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
+  }
+
+  async unarchive(sessionId: string): Promise<void> {
+    await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    this.archivedRev++;
+    await this.sessions();
+    this.touch();
+  }
+
+  /** archivedSessions are the newest archived ones, of a project or of all. */
+  async archivedSessions(project: string): Promise<Session[]> {
+    const query = new URLSearchParams({ view: "console", archived: "true", limit: "100", ...(project && { project }) });
+    return (await this.api.get<Listed>(`/api/sessions?${query}`)).data;
   }
 
   /** tryNow connects at once. */

@@ -52,7 +52,7 @@ function Changes({ open, cwd }: { open: Open; cwd: string | undefined }) {
   const shown = files.find((file) => file.path === picked) ?? files[0]!;
   return (
     <>
-      <p className="row-line"><span className="dim grow">{text.talk.byAgent}</span><Counts file={all} /></p>
+      <p className="line-row"><span className="dim grow">{text.talk.byAgent}</span><Counts file={all} /></p>
       <ul className="files">
         {diffs.map((diff) => {
           const path = within(diff.path, cwd).split("/");

@@ -40,7 +40,7 @@ export function SessionMenu({ session }: { session: Session }) {
     { label: text.talk.export("JSON"), icon: "download", run: save("json") },
     work && capabilities.fork !== false && { label: text.session.fork, icon: "git-fork", run: run(fork), apart: true },
     work && capabilities.compact === true && { label: text.talk.compact, icon: "history", run: run(() => client.api.post(`${path}/compact`)), disabled: session.activeTurnId !== null },
-    work && capabilities.archive !== false && { label: text.session.archive, icon: "archive", run: run(() => client.api.post(`${path}/archive`), "/"), apart: true },
+    work && capabilities.archive !== false && { label: text.session.archive, icon: "archive", run: run(() => client.archive(session), "/"), apart: true },
     work && { label: text.session.remove, icon: "trash-2", run: () => ask("delete"), bad: true },
   ];
   return (

@@ -163,11 +163,10 @@ export function german(counted: Counted): Texts {
       },
     },
     login: {
-      title: "Anmelden", token: "Zugangstoken", button: "Anmelden", at: (provider) => `Mit ${provider} anmelden`,
+      title: "Bei Harness anmelden", token: "Zugangstoken", button: "Anmelden", at: (provider) => `Weiter mit ${provider}`, or: "oder", show: "Token anzeigen", hide: "Token verbergen",
       where: "Kein Token? Führe auf dem Server harness open aus, oder lege dort eines an: harness tokens create NAME --role operator.",
       again: "Du wurdest abgemeldet. Melde dich wieder an; deine Entwürfe bleiben erhalten.",
     },
-    fresh: { title: "Neue Sitzung", cwd: "Ordner", cwdNote: "Pfad auf dem Server", runtime: "Agent", standard: "Vorgabe", create: "Beginnen" },
     talk: {
       you: "dir", unknown: "Unbekannt", program: "CI", agent: "Agent", fixed: "Fest für diese Sitzung", access: "Zugriff", custom: "Eigene", rules: "Eigene Regeln …", on: "An", off: "Aus",
       openNetwork: "Ohne Sandbox ist das Netz immer an.",
@@ -190,6 +189,34 @@ export function german(counted: Counted): Texts {
     picture: (at) => `Bild ${at}`,
     became: { declined: "Abgelehnt", canceled: "Abgebrochen", expired: "Abgelaufen", failed: "Fehlgeschlagen", stopped: "Unterbrochen" },
     stopped: "Angehalten", stoppedBy: (who) => `Angehalten von ${who}`,
+    side: {
+      main: "Hauptmenü", manage: "Verwalten", new: "Neu", searchKey: (mac) => (mac ? "⌘ K" : "Strg K"), hide: "Seitenleiste ausblenden", open: "Seitenleiste öffnen",
+      general: "Allgemein", people: "Personen und Tokens", projects: "Projekte", server: "Server", requests: (count) => n(count, "Anfrage", "Anfragen"), archived: "Archiviert.", undo: "Rückgängig", dismiss: "Schließen",
+      filter: "Anzeigen", project: "Projekt", everyProject: "Alle Projekte", groups: { waiting: "Braucht dich", running: "Läuft", today: "Heute", yesterday: "Gestern", week: "Diese Woche" },
+      filters: { all: "Alle Sitzungen", waiting: "Braucht dich", running: "Läuft", failed: "Fehlgeschlagen", unread: "Ungelesen", archived: "Archiviert" }, menu: (title) => `Weitere Aktionen: ${title}`,
+      unread: "Als ungelesen markieren", copyLink: "Link kopieren", archive: "Archivieren", unarchive: "Wiederherstellen",
+    },
+    start: {
+      title: "Was soll der Agent tun?", welcome: "Willkommen bei Harness", about: "Lass Coding-Agenten auf diesem Server arbeiten, sieh ihnen zu und entscheide, was sie dürfen.",
+      label: "Erste Nachricht", hint: "Beschreibe eine Aufgabe", first: "Zum Beispiel: „Erkläre, wie dieses Projekt gebaut wird, und führe seine Tests aus.“", start: "Starten", viewer: "Wähle eine Sitzung aus der Liste. Nur Operatoren können Sitzungen starten.",
+      folder: "Ordner", anyFolder: "Ordner des Servers", recent: "Zuletzt benutzte Ordner", matching: "Passende Ordner auf dem Server", complete: "Gib einen Pfad ein; Tab vervollständigt ihn.", noGit: "kein Git", more: "Tippe weiter, um andere Ordner zu sehen.",
+      running: (count) => `${count} aktiv`, needsYou: (count) => (count === 1 ? "1 braucht dich" : `${count} brauchen dich`), ago: (age) => `vor ${age}`,
+      setUp: "Agent, Modell, Zugriff", agent: "Agent", access: "Zugriff", standard: "Standard", rules: "Eigene Regeln …", custom: "Eigene",
+      before: "Bevor du anfängst", todo: (count) => (count === 0 ? "Alles bereit" : count === 1 ? "1 Schritt offen" : `${count} Schritte offen`), ready: (agent) => `${agent} ist bereit`, missing: (agent) => `${agent} ist nicht installiert`,
+      signedOut: (agent) => `${agent} ist nicht angemeldet`, unable: (agent) => `${agent} ist nicht verfügbar`, version: (version) => `Version ${version}`,
+      presets: { read: "Nur lesen", ask: "Erst fragen", edit: "Frei bearbeiten", full: "Voller Zugriff" },
+      sentences: { read: "Liest und ändert nichts.", ask: "Fragt, bevor er etwas ändert oder ausführt.", edit: "Ändert Dateien im Ordner und fragt bei allem anderen.", full: "Fragt nie. Ohne Sandbox, mit offenem Netz." },
+    },
+    find: {
+      sessions: "Sitzungen", transcripts: "In Verläufen", actions: "Aktionen", open: "Öffnen", jump: "Hinspringen", fresh: (said) => `Neue Sitzung: „${said}“`, keys: "Enter öffnet · ↑ ↓ bewegt · Esc schließt", archived: "archiviert",
+    },
+    set: {
+      appearance: "Darstellung", keyboard: "Tastatur", still: "Weniger Bewegung", stillNote: "Folgt dem System, solange du es nicht einschaltest.", allKeys: "Alle Tastenkürzel", show: "Anzeigen", others: "Einstellungen des Servers stehen unter",
+      needs: { work: "Für diese Seite brauchst du die Rolle Operator.", administer: "Für diese Seite brauchst du die Rolle Admin." },
+      tokens: "Tokens", people: "Personen", role: "Rolle", tokenName: "Name des Tokens", createToken: "Token erstellen", once: "Kopiere dieses Token jetzt. Es wird nicht noch einmal angezeigt.", done: "Fertig", noTokens: "Noch keine Tokens.",
+      created: (day, by) => `Erstellt am ${day} von ${by}`, expires: (day) => `gültig bis ${day}`, revoke: (name) => `${name} widerrufen`,
+      projectName: "Name des Projekts", projectFolder: "Ordner (optional)", createProject: "Projekt erstellen", noProjects: "Noch keine Projekte. Ein Projekt fasst Sitzungen zusammen und kann einen eigenen Ordner haben.", rename: "Umbenennen", removeProject: (name) => `${name} löschen`,
+    },
     ages: { now: "jetzt", minutes: (count) => `${count} min`, hours: (count) => `${count} h`, days: (count) => `${count} T.` },
   };
 }

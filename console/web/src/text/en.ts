@@ -160,11 +160,10 @@ export const text = {
     } as Record<string, string>,
   },
   login: {
-    title: "Sign in", token: "Access token", button: "Sign in", at: (provider: string) => `Sign in with ${provider}`,
+    title: "Sign in to Harness", token: "Access token", button: "Sign in", at: (provider: string) => `Continue with ${provider}`, or: "or", show: "Show token", hide: "Hide token",
     where: "No token? Run harness open on the server, or create one there with harness tokens create NAME --role operator.",
     again: "You’ve been signed out. Sign in again; your drafts are kept.",
   },
-  fresh: { title: "New session", cwd: "Folder", cwdNote: "Type a path on the server", runtime: "Agent", standard: "Default", create: "Start" },
   // The session page and the inbox.
   talk: {
     you: "you", unknown: "Unknown", program: "CI", agent: "Agent", fixed: "Fixed for this session", access: "Access", custom: "Custom", rules: "Custom rules…", on: "On", off: "Off",
@@ -188,6 +187,34 @@ export const text = {
   picture: (at: number) => `Image ${at}`,
   became: { declined: "Declined", canceled: "Canceled", expired: "Expired", failed: "Failed", stopped: "Interrupted" },
   stopped: "Stopped", stoppedBy: (who: string) => `Stopped by ${who}`,
+  side: {
+    main: "Main", manage: "Manage", new: "New", searchKey: (mac: boolean): string => (mac ? "⌘ K" : "Ctrl K"), hide: "Hide sidebar", open: "Open sidebar",
+    general: "General", people: "People and tokens", projects: "Projects", server: "Server", requests: (count: number) => n(count, "request"), archived: "Archived.", undo: "Undo", dismiss: "Dismiss",
+    filter: "Show", project: "Project", everyProject: "All projects", groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
+    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" }, menu: (title: string) => `More actions: ${title}`,
+    unread: "Mark as unread", copyLink: "Copy link", archive: "Archive", unarchive: "Unarchive",
+  },
+  start: {
+    title: "What should the agent do?", welcome: "Welcome to Harness", about: "Run coding agents on this server, watch them work, and approve what they do.",
+    label: "First message", hint: "Describe a task", first: "Try: “Explain how this project is built and run its tests.”", start: "Start", viewer: "Pick a session from the list. Only operators can start sessions.",
+    folder: "Folder", anyFolder: "Server’s folder", recent: "Recent folders", matching: "Matching folders on the server", complete: "Type a path, or Tab to complete it.", noGit: "no Git", more: "Type more to see other folders.",
+    running: (count: number) => `${count} running`, needsYou: (count: number) => (count === 1 ? "1 needs you" : `${count} need you`), ago: (age: string) => `${age} ago`,
+    setUp: "Agent, model, access", agent: "Agent", access: "Access", standard: "Default", rules: "Custom rules…", custom: "Custom",
+    before: "Before you start", todo: (count: number) => (count === 0 ? "All set" : count === 1 ? "1 thing to do" : `${count} things to do`), ready: (agent: string) => `${agent} is ready`, missing: (agent: string) => `${agent} isn’t installed`,
+    signedOut: (agent: string) => `${agent} isn’t signed in`, unable: (agent: string) => `${agent} isn’t available`, version: (version: string) => `Version ${version}`,
+    presets: { read: "Read only", ask: "Ask first", edit: "Edit freely", full: "Full access" },
+    sentences: { read: "Looks, and changes nothing.", ask: "Asks before it edits or runs anything.", edit: "Edits in the folder, asks for the rest.", full: "Never asks. No sandbox, open network." },
+  },
+  find: {
+    sessions: "Sessions", transcripts: "In transcripts", actions: "Actions", open: "Open", jump: "Jump to", fresh: (said: string) => `New session: “${said}”`, keys: "Enter opens · ↑ ↓ move · Esc closes", archived: "archived",
+  },
+  set: {
+    appearance: "Appearance", keyboard: "Keyboard", still: "Reduce motion", stillNote: "Follows your system unless you turn it on.", allKeys: "All shortcuts", show: "Show", others: "Server settings are under",
+    needs: { work: "This page needs the role Operator.", administer: "This page needs the role Admin." },
+    tokens: "Tokens", people: "People", role: "Role", tokenName: "Token name", createToken: "Create token", once: "Copy this token now. It isn’t shown again.", done: "Done", noTokens: "No tokens yet.",
+    created: (day: string, by: string) => `Created ${day} by ${by}`, expires: (day: string) => `expires ${day}`, revoke: (name: string) => `Revoke ${name}`,
+    projectName: "Project name", projectFolder: "Folder (optional)", createProject: "Create project", noProjects: "No projects yet. A project groups sessions and can have its own folder.", rename: "Rename", removeProject: (name: string) => `Delete ${name}`,
+  },
   ages: { now: "now", minutes: (count: number) => `${count} min`, hours: (count: number) => `${count} h`, days: (count: number) => `${count} d` },
 };
 
