@@ -102,7 +102,7 @@ export const cases = (test) => {
     await sandbox.selectOption("read-only");
     await eventually("the server has it", async () => (await session(id)).sessionControls.filesystemSandbox === "read-only");
     await chip.getByText("Custom").waitFor();
-    const model = page.getByLabel("Model");
+    const model = page.getByLabel("Model", { exact: true });
     await model.locator("option").nth(1).waitFor({ state: "attached" });
     const wanted = await model.locator("option").nth(1).getAttribute("value");
     await model.selectOption(wanted);

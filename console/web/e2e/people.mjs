@@ -241,7 +241,7 @@ export const cases = (test) => {
     const item = { type: "fileChange", id: "long", changes: [{ path: "long.txt", kind: { type: "update" }, diff }] };
     await api("POST", `/api/sessions/${id}/transcript/upsert`, { messageId: "long", turnId: "ci", role: "system", type: "fileChange", content: "1 change", status: "complete", details: JSON.stringify(item) });
     const { page, close } = await open(browser, `/s/${id}`);
-    await page.locator(".file summary").click();
+    await page.locator(".entry .file summary").click();
     await page.getByText("line 0", { exact: true }).waitFor();
     const elements = await page.evaluate(() => document.querySelectorAll("*").length);
     assert.ok(elements <= 1500, `${elements} elements`);

@@ -85,7 +85,7 @@ export const cases = (test) => {
   });
 
   test("a declined change is not done: no mark, no place among the changes, before and after a reload", async (browser) => {
-    const id = await newSession("Declined");
+    const id = await newSession("An edit that is refused");
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);
     await send(id, "MOCK_PATCH[kept.txt]");
@@ -116,24 +116,30 @@ export const cases = (test) => {
   }, { core: true });
 
   test("several requests: one is open, the others are a line each, and open with a click", async (browser) => {
-    const { session } = await api("POST", "/api/sessions", { runtime: "claude", approvalPolicy: "untrusted", filesystemSandbox: "danger-full-access", networkAccess: "enabled" });
-    const id = session.sessionId;
-    await send(id, "MOCK_TOGETHER MOCK_CMD[touch first.txt] MOCK_CMD[touch second.txt]");
-    await waits(id, 2);
+    const id = await newSession("More than one request");
+    await send(id, "MOCK_CMD[echo the oldest]");
+    await waits(id);
     const { page, close } = await open(browser, `/s/${id}`);
+    await page.route("**/api/requests", async (route) => { // agents that ask for two things at once do so now and then only
+      const answer = await route.fetch();
+      const { data } = await answer.json();
+      const [one] = data.filter((r) => r.threadId === id);
+      const later = { ...one, approvalId: "later", details: { ...one.details, command: "echo the newest" }, createdAt: new Date().toISOString() };
+      await route.fulfill({ response: answer, json: { data: [one, later] } });
+    });
+    await page.reload();
     await page.getByText("1 more request").waitFor();
+    await page.locator(".request .command", { hasText: "echo the oldest" }).waitFor();
     assert.equal(await page.locator(".request").count(), 1);
-    const other = page.locator(".others button");
-    const line = await other.innerText();
-    await other.click();
-    await page.locator(".request .command", { hasText: line }).waitFor();
-    await decline(id);
-    await finished(page);
+    await page.locator(".others button", { hasText: "echo the newest" }).click();
+    await page.locator(".request .command", { hasText: "echo the newest" }).waitFor();
+    await page.locator(".others button", { hasText: "echo the oldest" }).waitFor();
     await close();
+    await decline(id);
   });
 
   test("the first Escape asks for another one, which stops the turn; the line that says so stays", async (browser) => {
-    const id = await newSession("Stopped by keys");
+    const id = await newSession("Two keys");
     const { page, close } = await open(browser, `/s/${id}`);
     await enter(page, "MOCK_HOLD[escaped]");
     await pill(page, "running");
@@ -213,7 +219,7 @@ export const cases = (test) => {
 
   // CO-35
   test("a session is saved as Markdown, as a page and as data; its link and its ID are copied", async (browser) => {
-    const id = await newSession("Saved & kept");
+    const id = await newSession("Kept & shared");
     await send(id, "MOCK_REPLY[an **answer** to keep]");
     const { page, context, close } = await open(browser, `/s/${id}`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -222,7 +228,7 @@ export const cases = (test) => {
       const download = page.waitForEvent("download");
       await menu(page, page.locator(".head"), `Export as ${format}`);
       const file = await download;
-      assert.equal(file.suggestedFilename(), `Saved-kept.${ending}`);
+      assert.equal(file.suggestedFilename(), `Kept-shared.${ending}`);
       const chunks = [];
       for await (const chunk of await file.createReadStream()) chunks.push(chunk);
       assert.ok(Buffer.concat(chunks).toString().includes(has), `${format} has no ${has}`);
