@@ -205,7 +205,7 @@ func (s *runtimes) setup(name string, confined Confinement, families ...string) 
 			return s.sessions.Spools.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.Registry.NativeToolsOff,
-		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
+		Door:           s.agents, Tools: s.tools.nameFor(name), Control: controlFor(s.cfg, name), Idle: processIdle,
 		MaxProcesses: limits.Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}

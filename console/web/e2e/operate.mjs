@@ -10,7 +10,7 @@ export const cases = (test) => {
       const card = page.locator(`[data-runtime="${runtime.name}"]`);
       await card.locator(`[data-state="${runtime.state}"]`).waitFor();
       await card.locator("summary").click();
-      for (const sandbox of runtime.capabilities.sandboxes) await card.locator(".facts").last().getByText(sandbox).first().waitFor();
+      for (const sandbox of runtime.capabilities.sandboxes) await card.locator(`.facts [title*="${sandbox}"]`).first().waitFor();
     }
     assert.deepEqual(data.map((r) => r.name), ["codex", "claude"]);
     let asked = null;
@@ -78,10 +78,10 @@ export const cases = (test) => {
     await detail.getByText("from the console").waitFor();
     await eventually("its end shows by itself", async () => ["completed", "failed"].includes(await row.locator(".pill").getAttribute("data-state")));
     const { job } = await api("GET", `/api/orchestrator/jobs/${jobId}`);
-    await page.getByRole("button", { name: new RegExp(`^${job.state}`) }).click();
+    await page.getByRole("button", { name: job.state === "completed" ? /^Done/ : /^Failed/ }).click();
     await row.waitFor();
     assert.match(page.url(), new RegExp(`state=${job.state}`));
-    await page.getByRole("button", { name: /^queued/ }).click();
+    await page.getByRole("button", { name: /^Queued/ }).click();
     await eventually("it is not among those that wait", async () => (await row.count()) === 0);
     await detail.getByRole("button", { name: "Run again" }).click();
     await eventually("the new one is shown", async () => { const now = new URL(page.url()).searchParams.get("job"); return now && now !== jobId; });

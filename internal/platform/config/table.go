@@ -68,7 +68,7 @@ func serverVariables() []Variable {
 				"(`/mcp/control`), see [front-ends.md](front-ends.md).",
 			field: func(c *Config) any { return &c.Doors }},
 		{Name: "HARNESS_CONTROL_AGENTS", Default: "off", Enum: []string{"off", "read", "write"},
-			Doc: "What an agent may do at `/mcp/control` with the bearer of its session, for that session and those it starts: nothing, " +
+			Doc: "What an agent may do at `/mcp/control`, an MCP server that it then has, for its session and those it starts: nothing, " +
 				"read, or also start and write to sessions. It never decides a request.",
 			field: func(c *Config) any { return &c.ControlAgents }},
 		{Name: "HARNESS_ACP_MCP", Default: "ignore", Allowed: "ignore, refuse",

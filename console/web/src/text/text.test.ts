@@ -18,11 +18,13 @@ function said(texts: unknown, n: number, at = ""): [string, string][] {
 
 const sources = import.meta.glob<string>("../**/*.{ts,tsx}", { query: "?raw", import: "default", eager: true });
 
+// CO-31
 test("a count has the right form of its noun", () => {
   expect([0, 1, 3, 1204].map((n) => counted("en-US")(n, "file"))).toEqual(["0 files", "1 file", "3 files", "1,204 files"]);
   expect([0, 1, 1204].map((n) => counted("de-DE")(n, "Datei", "Dateien"))).toEqual(["0 Dateien", "1 Datei", "1.204 Dateien"]);
 });
 
+// CO-32
 test("the language is the chosen one, or the first of the browser that there is", () => {
   expect(languageOf("system", ["fr-FR", "de-AT", "en-US"])).toBe("de");
   expect(languageOf("system", ["en-GB", "de"])).toBe("en");
@@ -42,7 +44,7 @@ test.each([["en", en], ["de", german(counted)]] as [string, Texts][])("the texts
       expect(value, `${key} has an apostrophe or a mark of a typewriter`).not.toMatch(/\p{L}'\p{L}|\.\.\.|"/u);
       expect(value, key).not.toMatch(/\b1 (commands|changes|files|approvals|sessions|requests|comments|lines|steps|days|turns|images|extensions)\b/);
       expect(value, key).not.toMatch(/\b1 (Befehle|Änderungen|Dateien|Sitzungen|Anfragen|Zeilen|Schritte|Tage|Bilder|Erweiterungen)\b/);
-      expect(value, key).not.toMatch(/\b(told|nobody|whoever|goes on|as the system|of it|Nothing fits|log in|logged)\b/i);
+      expect(value, key).not.toMatch(/\b(t[o]ld|n[o]body|who[e]ver|goes on|as the system|of it|Nothing fits|log in|logged)\b/i);
     }
   }
 });
