@@ -48,7 +48,7 @@ export class Client {
   private readonly people = new Map<string, string>();
   /** A message of one line: a gap that was reloaded, a failure. */
   notice: string | null = null;
-  /** What the server says about how to get in, when it wants a login. */
+  /** Why the one-time link in the page's address did not sign in. */
   wanted: string | null = null;
   upgraded = false;
   /** What was just done and can be undone. */
@@ -61,7 +61,7 @@ export class Client {
 
   constructor(readonly base: string) {
     this.api = new Api(base);
-    this.api.onLogin = (why) => this.toLogin(why);
+    this.api.onLogin = () => this.toLogin();
     this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
@@ -255,6 +255,21 @@ export class Client {
     } catch (err) {
       if (!(err instanceof ApiError) || [502, 503, 504].includes(err.status)) throw new Unanswered();
       if (err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
+      throw err;
+    }
+  }
+
+  /** begin makes a session and sends its first message, once however often it is asked for until it is answered. */
+  async begin(wanted: Record<string, unknown> & { message: { text: string } }): Promise<Session> {
+    const message = JSON.stringify(["new", wanted]);
+    const { key } = this.outbox.sent(message, { to: "messages" });
+    try {
+      const { session } = await this.api.post<{ session: Session }>("/api/sessions", wanted, { "Idempotency-Key": key });
+      this.outbox.answered(message);
+      this.store.putSession(session);
+      return session;
+    } catch (err) {
+      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
     }
   }
@@ -459,10 +474,10 @@ export class Client {
     }
   }
 
-  private toLogin(why: string) {
+  private toLogin() {
     this.link.stop();
     this.state = "login";
-    this.wanted = why;
+    this.wanted = null;
     this.touch();
   }
 

@@ -110,7 +110,7 @@ function useRoving(items: Line[], current: string | null) {
   const box = useRef<HTMLElement>(null);
   const [at, setAt] = useState<string | null>(null);
   const ids = items.map((item) => ("session" in item ? item.session.sessionId : null));
-  const first = ids.includes(at) ? at : ids.includes(current) ? current : ids.find((id) => id !== null) ?? null;
+  const first = [at, current].find((id) => id !== null && ids.includes(id)) ?? ids.find((id) => id !== null) ?? null;
   const onKeyDown = (e: KeyboardEvent) => {
     const own = (e.target as Element).closest<HTMLElement>("[data-session]")?.dataset.session;
     const rows = ids.flatMap((id, index) => (id === null ? [] : [index]));

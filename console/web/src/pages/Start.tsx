@@ -48,13 +48,9 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
     setBusy(true);
     setFailure(null);
     try {
-      const { session } = await client.api.post<{ session: Session }>("/api/sessions", body(folder, { ...setUp, runtime: chosen.default ? setUp.runtime : chosen.name }));
-      client.store.putSession(session);
+      const session = await client.begin({ ...body(folder, { ...setUp, runtime: chosen.default ? setUp.runtime : chosen.name }), message: { text: said.trim() } });
       client.drafts.set(draft, "");
-      const composing = client.composing(client.open(session.sessionId));
-      composing.write(said);
       go(`/s/${encodeURIComponent(session.sessionId)}`);
-      await composing.send({ effort: "", steer: false }); // what is not sent stays in the field, with the reason
     } catch (err) {
       setFailure({ folder: err instanceof ApiError && err.code === "folder_missing", message: err instanceof Error ? err.message : String(err) });
       setBusy(false);
@@ -78,10 +74,12 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
   );
 }
 
+const agoOf = (age: string) => (age === text.ages.now ? age : words.ago(age));
+
 /** Recent are the folders of the latest sessions, and what goes on there. */
 function Recent({ folders, pick }: { folders: Folders["recent"]; pick: (folder: string) => void }) {
   const now = useNow(30_000);
-  const goesOn = (f: Folders["recent"][number]) => (f.needsYou > 0 ? words.needsYou(f.needsYou) : f.running > 0 ? words.running(f.running) : words.ago(since(now - Date.parse(f.usedAt))));
+  const goesOn = (f: Folders["recent"][number]) => (f.needsYou > 0 ? words.needsYou(f.needsYou) : f.running > 0 ? words.running(f.running) : agoOf(since(now - Date.parse(f.usedAt))));
   return (
     <section>
       <h2>{words.recent}</h2>

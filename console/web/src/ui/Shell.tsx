@@ -77,7 +77,7 @@ export function Shell({ children }: { children: ReactNode }) {
       if (e.key !== "Escape" || document.querySelector("dialog[open]")) return;
       e.stopImmediatePropagation(); // one layer at a time
       setOver(false);
-      document.querySelector<HTMLElement>(".open-side")?.focus();
+      requestAnimationFrame(() => document.querySelector<HTMLElement>(".open-side")?.focus()); // once it is there again
     };
     addEventListener("keydown", close, true);
     return () => removeEventListener("keydown", close, true);
