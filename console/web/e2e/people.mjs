@@ -288,7 +288,7 @@ export const cases = (test) => {
       await live(page);
       if (path === "/?palette") {
         await page.keyboard.press("Control+k");
-        await page.getByRole("option").first().waitFor();
+        await page.locator(".palette [role=option]").first().waitFor();
       }
       barriers.push(...(await barriersOf(page, path)));
     }

@@ -11,6 +11,9 @@ export const cases = (test) => {
     const first = page.getByLabel("First message");
     await eventually("the field has the focus", () => first.evaluate((el) => el === document.activeElement));
     await first.fill("MOCK_SLOW[4] MOCK_HOLD[first]");
+    await page.getByRole("button", { name: /^Agent, model, access/ }).click(); // this codex needs no login, and has not worked yet
+    await page.getByRole("dialog").getByLabel("Agent", { exact: true }).selectOption("codex");
+    await page.keyboard.press("Escape");
     await page.getByRole("button", { name: /^Agent, model, access: Codex/ }).waitFor();
     await first.press("Enter");
     await page.waitForURL(/\/s\/.+/);

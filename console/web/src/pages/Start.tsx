@@ -31,7 +31,7 @@ const usable = (runtimes: Runtime[], sessions: Iterable<Session>) => {
 
 function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; folder: string; setFolder: (folder: string) => void; first: boolean }) {
   const client = useClient();
-  const [, go] = useLocation();
+  const [at, go] = useLocation();
   const typed = new URLSearchParams(useSearch()).get("text");
   const [said, setSaid] = useState(() => typed ?? client.drafts.get(draft));
   const [setUp, setSetUp] = useState<SetUp>({ runtime: "", model: "", levels: {} });
@@ -39,8 +39,8 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (mouse()) field.current?.focus();
-  }, []);
+    if (mouse() && at !== "/sessions") field.current?.focus();
+  }, [at]);
   useEffect(() => client.drafts.set(draft, said), [client, said]);
   const chosen = runtimes.find((r) => r.name === setUp.runtime) ?? usable(runtimes, client.store.sessions.values());
   const start = async () => {

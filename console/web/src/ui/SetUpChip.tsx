@@ -47,7 +47,7 @@ function Rules({ chosen, setUp, change }: Props) {
         if (offered.length === 0) return null;
         return (
           <label key={name} className="field">{label}
-            <select value={setUp.levels[name] ?? ""} onChange={(e) => change({ ...setUp, levels: { ...setUp.levels, [name]: e.target.value } })}>
+            <select aria-label={label} value={setUp.levels[name] ?? ""} onChange={(e) => change({ ...setUp, levels: { ...setUp.levels, [name]: e.target.value } })}>
               <option value="">{words.standard}</option>
               {offered.map((level) => <option key={level}>{level}</option>)}
             </select>
@@ -82,11 +82,11 @@ export function SetUpChip(props: Props) {
       {open && (
         <Layer anchor={chip} close={() => setOpen(false)} role="dialog" label={words.setUp} className="setup-pick">
           <label className="field">{words.agent}
-            <select value={chosen.name} data-first onChange={(e) => set({ runtime: e.target.value, model: "", levels: {} })}>{runtimes.map((r) => <option key={r.name} value={r.name}>{agentName(r.name)}</option>)}</select>
+            <select aria-label={words.agent} value={chosen.name} data-first onChange={(e) => set({ runtime: e.target.value, model: "", levels: {} })}>{runtimes.map((r) => <option key={r.name} value={r.name}>{agentName(r.name)}</option>)}</select>
           </label>
           {models.length > 0 && (
             <label className="field">{text.composer.model}
-              <select value={setUp.model} onChange={(e) => set({ ...setUp, model: e.target.value })}>
+              <select aria-label={text.composer.model} value={setUp.model} onChange={(e) => set({ ...setUp, model: e.target.value })}>
                 <option value="">{models.find((m) => m.isDefault)?.displayName ?? words.standard}</option>
                 {models.filter((m) => !m.isDefault).map((m) => <option key={m.id} value={m.id}>{m.displayName}</option>)}
               </select>
