@@ -80,7 +80,7 @@ export const cases = (test) => {
     await close();
   }, { core: true });
 
-  // CO-42
+  // CO-52
   test("what turns run with is picked and holds; a level the runtime lacks is not offered", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);

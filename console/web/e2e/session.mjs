@@ -24,7 +24,7 @@ export const unfit = (page) => page.evaluate(() => {
 });
 
 export const cases = (test) => {
-  // CO-41
+  // CO-51
   test("a phone shows the diff or the command it asks about, and nothing overlaps", async (browser) => {
     const [edit, command] = [await newSession("A change on a phone"), await newSession("A command on a phone")];
     await send(edit, "MOCK_PATCH[phone.txt]");
@@ -55,7 +55,7 @@ export const cases = (test) => {
     for (const id of [edit, command]) await decline(id);
   }, { core: true });
 
-  // CO-44
+  // CO-54
   test("a card takes no click within 400 ms after it appears, then one", async (browser) => {
     const id = await newSession("Too soon");
     const { page, context, close } = await open(browser, `/s/${id}`);
@@ -162,7 +162,7 @@ export const cases = (test) => {
     await close();
   });
 
-  // CO-43
+  // CO-53
   test("a message that is entered while the server is away goes out once it is back, once", async (browser) => {
     const id = await newSession("Away");
     const { page, close } = await open(browser, `/s/${id}`);
@@ -217,7 +217,7 @@ export const cases = (test) => {
     await close();
   });
 
-  // CO-45
+  // CO-55
   test("a session is saved as Markdown, as a page and as data; its link and its ID are copied", async (browser) => {
     const id = await newSession("Kept & shared");
     await send(id, "MOCK_REPLY[an **answer** to keep]");
@@ -242,7 +242,7 @@ export const cases = (test) => {
     await close();
   });
 
-  // CO-46
+  // CO-56
   test("a viewer reads and decides nothing", async (browser) => {
     const id = await newSession("Seen by a viewer");
     await send(id, "MOCK_CMD[echo viewed]");
