@@ -174,7 +174,7 @@ export const text = {
     } as Record<"read" | "ask" | "edit" | "full", [name: string, sentence: string]>,
     reach: { "read-only": "Can only read", "workspace-write": "Can write in this folder", "danger-full-access": "No sandbox" } as Record<string, string>, noNetwork: "No network",
     moreApprove: "More ways to approve", moreDecline: "More ways to decline", moreSend: "More ways to send", deciding: "Sending your decision…", operators: "Only operators can decide.",
-    others: (count: number) => n(count, "more request"), next: (agent: string) => `Tell ${agent} what to do next`,
+    others: (count: number) => n(count, "more request"), next: (agent: string) => `What should ${agent} do next?`,
     running: (line: string) => `Running ${line}`, editing: (file: string) => `Editing ${file || "files"}`, writing: "Writing", thinking: "Thinking", waits: "Waiting for you", turn: (clock: string) => `turn ${clock}`,
     reads: (count: number) => `read ${n(count, "file")}`, commands: (count: number) => n(count, "command"), edits: (count: number) => n(count, "edit"), interrupted: (after: string) => `Interrupted after ${after}`,
     lost: "Image no longer stored", close: "Close", asText: "Open as text",
