@@ -41,6 +41,8 @@ type Options struct {
 	Jobs Jobs
 	// Providers lists the clouds that can serve a runtime's models, by the runtime's name; nil: none.
 	Providers func(name string) []environment.ProviderStatus
+	// Absent lists the agents that the server could drive if they were installed; nil: none.
+	Absent func() []AbsentAgent
 	// Searching finds titles and entries. Required for Service.Search.
 	Searching Searching
 	// Events lists events. Required for Service.Events and Service.Event.
@@ -49,6 +51,8 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
+	// Changes compares folders with their earlier states; nil: they are not watched.
+	Changes ChangeStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -70,6 +74,7 @@ type Service struct {
 	*Suggestions
 	*Finder
 	*Uploader
+	*Changes
 	*Folders
 	*Starter
 }
@@ -77,7 +82,8 @@ type Service struct {
 // New creates a Service.
 func New(o Options) *Service {
 	access := &Access{lookups: o.Sessions.Lookups, jobs: o.Jobs, statuses: o.RuntimeStatus}
-	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
+	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers,
+		absent: o.Absent}
 	reader := &Reader{access: access, store: o.Sessions.Reader}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
@@ -100,6 +106,7 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
+		Changes:       &Changes{access: access, store: o.Changes},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener
