@@ -63,7 +63,7 @@ func TestEventsThatAreWrittenLate(t *testing.T) {
 	}
 }
 
-// OpenCode may answer a stop after the next turn has asked. The status in that answer neither settles the request nor
+// RA-33: OpenCode may answer a stop after the next turn has asked. The status in that answer neither settles the request nor
 // ends the turn.
 func TestAStopThatIsAnsweredLate(t *testing.T) {
 	t.Parallel()
