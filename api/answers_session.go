@@ -81,11 +81,14 @@ func pinned(a refused) rest.Failure {
 // folderFailure reports a directory that no agent can work in, either from the request or from a session.
 func folderFailure(a refused) rest.Failure {
 	folder := operations.CauseOf[*session.FolderError](a.Failure)
-	status := http.StatusBadRequest
-	if a.Code == operations.CodeFolderMissing {
+	status, code, message := http.StatusBadRequest, string(a.Code), folder.Error()
+	switch {
+	case a.Code == operations.CodeFolderMissing:
 		status = http.StatusConflict
+	case folder.Missing:
+		status, code, message = http.StatusUnprocessableEntity, "folder_missing", "That folder doesn’t exist on the server."
 	}
-	return detailed(status, string(a.Code), folder.Error(), struct {
+	return detailed(status, code, message, struct {
 		SessionID string `json:"sessionId,omitempty"`
 		Cwd       string `json:"cwd"`
 		Reason    string `json:"reason"`

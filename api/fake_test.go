@@ -50,6 +50,7 @@ type unused struct {
 	operations.RequestStore
 	operations.ProjectStore
 	operations.UsageStore
+	operations.FolderStore
 }
 
 type fakeSessions struct {
@@ -191,6 +192,11 @@ func (f *fakeSessions) answer() (session.Session, error) {
 }
 
 func (f *fakeSessions) CheckFolder(cwd string) (string, error) { return cwd, nil }
+
+// Complete finds the path itself.
+func (f *fakeSessions) Complete(path string, _ []string, _ int) ([]session.Folder, bool) {
+	return []session.Folder{{Path: path}}, false
+}
 
 func (f *fakeSessions) Create(_ context.Context, in session.Create) (session.Session, error) {
 	f.mu.Lock()

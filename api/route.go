@@ -44,7 +44,7 @@ func (s *server) routes() []rest.Route {
 		admin.Routes(admin.Options{Operations: s.Operations, Tokens: s.Tokens, Push: s.Push, Logins: s.Logins, OIDC: s.OIDC,
 			Lifecycle: s.Lifecycle, Clock: s.Clock, ReadBody: s.readAnyBody, Fail: s.failRaw, FailureOf: failureOfRaw}),
 		sessions.Routes(sessions.Options{Operations: s.Operations, Long: s.Long, Coder: &s.coder, Artifacts: s.Artifacts,
-			Settings: s.Settings}),
+			Settings: s.Settings, FailureOf: failureAbout}),
 	} {
 		all = append(all, resource...)
 	}
@@ -63,3 +63,8 @@ func (s *server) failRaw(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func failureOfRaw(err error) rest.Failure { return failureOf(err, &rest.Route{}, &rest.Input{}) }
+
+// failureAbout is failureOf with the runtime's refusal.
+func failureAbout(err error, sessionID string) rest.Failure {
+	return failureOf(err, &rest.Route{Mapped: true}, &rest.Input{Params: map[string]string{"sessionId": sessionID}})
+}

@@ -79,7 +79,7 @@ func Read[T any](response *http.Response, err error) (T, error) {
 		return out, errorOf(response, body)
 	}
 	if err := json.Unmarshal(body, &out); err != nil {
-		return out, fmt.Errorf("the answer is not what the API promises: %w", err)
+		return out, fmt.Errorf("unexpected response of the server: %w", err)
 	}
 	return out, nil
 }

@@ -53,6 +53,15 @@ const (
 	CapabilitiesProcessPerThread  CapabilitiesProcessPer = "thread"
 )
 
+// Defines values for ChangesFilesKind.
+const (
+	ChangesFilesKindAdded    ChangesFilesKind = "added"
+	ChangesFilesKindDeleted  ChangesFilesKind = "deleted"
+	ChangesFilesKindModified ChangesFilesKind = "modified"
+	ChangesFilesKindRenamed  ChangesFilesKind = "renamed"
+	ChangesFilesKindRetyped  ChangesFilesKind = "retyped"
+)
+
 // Defines values for Decision.
 const (
 	Accept  Decision = "accept"
@@ -687,6 +696,20 @@ const (
 	RetryTurn409JSONResponseBody0CodeUnsupportedByRuntime      RetryTurn409JSONResponseBody0Code = "unsupported_by_runtime"
 )
 
+// Defines values for GetSetup200JSONResponseBodyAgentsLogins.
+const (
+	GetSetup200JSONResponseBodyAgentsLoginsKey  GetSetup200JSONResponseBodyAgentsLogins = "key"
+	GetSetup200JSONResponseBodyAgentsLoginsPage GetSetup200JSONResponseBodyAgentsLogins = "page"
+)
+
+// Defines values for GetSetup200JSONResponseBodyAgentsState.
+const (
+	GetSetup200JSONResponseBodyAgentsStateNotInstalled GetSetup200JSONResponseBodyAgentsState = "notInstalled"
+	GetSetup200JSONResponseBodyAgentsStateReady        GetSetup200JSONResponseBodyAgentsState = "ready"
+	GetSetup200JSONResponseBodyAgentsStateSignIn       GetSetup200JSONResponseBodyAgentsState = "signIn"
+	GetSetup200JSONResponseBodyAgentsStateUnavailable  GetSetup200JSONResponseBodyAgentsState = "unavailable"
+)
+
 // Defines values for ListSkillsParamsForceReload.
 const (
 	ListSkillsParamsForceReloadFalse ListSkillsParamsForceReload = "false"
@@ -829,6 +852,55 @@ type CapabilitiesOwnedTools string
 // CapabilitiesProcessPer defines model for Capabilities.ProcessPer.
 type CapabilitiesProcessPer string
 
+// Changes defines model for Changes.
+type Changes struct {
+	Added int `json:"added"`
+
+	// AsOf When the folder was read.
+	AsOf time.Time `json:"asOf"`
+
+	// Base The git tree that the files are compared with; null before the first turn.
+	Base       *string         `json:"base"`
+	Files      []Changes_Files `json:"files"`
+	NextCursor *string         `json:"nextCursor"`
+	Removed    int             `json:"removed"`
+	SessionID  string          `json:"sessionId"`
+
+	// Skipped Paths that are not compared: above 32 MiB, special, or repositories of their own.
+	Skipped []string    `json:"skipped"`
+	Status  interface{} `json:"status"`
+
+	// Total The number of changed files on all pages.
+	Total int `json:"total"`
+
+	// Tree The git tree of the files.
+	Tree   *string `json:"tree"`
+	TurnID *string `json:"turnId"`
+}
+
+// ChangesFilesKind defines model for Changes.Files.Kind.
+type ChangesFilesKind string
+
+// Changes_Files defines model for Changes.Files.
+type Changes_Files struct {
+	Added  int  `json:"added"`
+	Binary bool `json:"binary"`
+
+	// From The earlier path of a renamed file.
+	From *string          `json:"from"`
+	Kind ChangesFilesKind `json:"kind"`
+
+	// Mode Of git: 100644, 100755 (executable) or 120000 (a link).
+	Mode string `json:"mode"`
+
+	// Path Relative to the folder of the session. Bytes that are not UTF-8 are shown as \xNN.
+	Path    string `json:"path"`
+	Removed int    `json:"removed"`
+
+	// TurnID The last turn that changed the file; null if it changed since, or between turns.
+	TurnID *string `json:"turnId"`
+}
+
 // Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 type Controls struct {
 	// AcceptEdits Present while the session accepts edits: requests to change files that its sandbox allows are approved at once, by `mode:acceptEdits`. JSON-RPC sets it (`permission_mode`); an approval policy other than `on-request` ends it.
@@ -892,6 +964,13 @@ type DeletedSession struct {
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
 	Title     *string     `json:"title,omitempty"`
+}
+
+// Diff defines model for Diff.
+type Diff struct {
+	Patch     string      `json:"patch"`
+	Status    interface{} `json:"status"`
+	Truncated bool        `json:"truncated"`
 }
 
 // DynamicTool defines model for DynamicTool.
@@ -2722,6 +2801,47 @@ type UploadFeedbackParams struct {
 	Runtime *RuntimeChoice `form:"runtime,omitempty" json:"runtime,omitempty"`
 }
 
+// ListFoldersParams defines parameters for ListFolders.
+type ListFoldersParams struct {
+	// Q The beginning of a path. Relative paths are below the server's workspace. Recent folders contain it. Only recent folders if it is empty.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+}
+
+// ListFolders200JSONResponseBody_Matches defines parameters for ListFolders.
+type ListFolders200JSONResponseBody_Matches struct {
+	// Branch The checked out branch; null for none.
+	Branch *string `json:"branch"`
+
+	// Git The folder is in a Git work tree.
+	Git  bool   `json:"git"`
+	Path string `json:"path"`
+}
+
+// ListFolders200JSONResponseBody_Recent defines parameters for ListFolders.
+type ListFolders200JSONResponseBody_Recent struct {
+	Branch *string `json:"branch"`
+	Git    bool    `json:"git"`
+
+	// NeedsYou How many of them wait for a person.
+	NeedsYou int    `json:"needsYou"`
+	Path     string `json:"path"`
+
+	// Running How many of the latest sessions run there.
+	Running int `json:"running"`
+
+	// UsedAt When a session there last changed.
+	UsedAt time.Time `json:"usedAt"`
+}
+
+// ListFolders200JSONResponseBody defines parameters for ListFolders.
+type ListFolders200JSONResponseBody struct {
+	Matches []ListFolders200JSONResponseBody_Matches `json:"matches"`
+
+	// More There are other matches.
+	More   bool                                    `json:"more"`
+	Recent []ListFolders200JSONResponseBody_Recent `json:"recent"`
+}
+
 // GetHealthParams defines parameters for GetHealth.
 type GetHealthParams struct {
 	// Runtime One of the server's runtimes. Without it, models and capabilities are those of the default runtime, and codex-only routes use codex. For another runtime those routes get 501 `not_supported`, with its name in `details.runtime`. An unknown name gets 400 with the known ones.
@@ -2940,6 +3060,9 @@ type GetLoginMethods200JSONResponseBody_Providers struct {
 type GetLoginMethods200JSONResponseBody struct {
 	Providers []GetLoginMethods200JSONResponseBody_Providers `json:"providers"`
 	Status    interface{}                                    `json:"status"`
+
+	// Token `POST /api/login` accepts a token.
+	Token bool `json:"token"`
 }
 
 // EndLoginsFormdataBody defines parameters for EndLogins.
@@ -3610,7 +3733,10 @@ type CreateSessionJSONBody struct {
 
 	// ImplicitSources How much the agent may read on its own; see `choices` of `GET .../sources` and `implicitSources` of the runtime's capabilities. 400 `unsupported_control` for a value that the runtime cannot enforce.
 	ImplicitSources *CreateSessionJSONBodyImplicitSources `json:"implicitSources,omitempty"`
-	Model           *string                               `json:"model,omitempty"`
+
+	// Message The first message, sent once the session is open. An invalid one creates no session. Send an `Idempotency-Key`: a repeated request then neither creates another session nor sends the message again.
+	Message *CreateSessionJSONBody_Message `json:"message,omitempty"`
+	Model   *string                        `json:"model,omitempty"`
 
 	// NativeTools Whether the agent has built-in tools besides those of this server; `on` if not given. 400 `unsupported_control` for a runtime that cannot turn them off (`nativeToolsOff` of its capabilities).
 	NativeTools   *CreateSessionJSONBodyNativeTools `json:"nativeTools,omitempty"`
@@ -3635,15 +3761,36 @@ type CreateSessionParams struct {
 // CreateSessionJSONBodyImplicitSources defines parameters for CreateSession.
 type CreateSessionJSONBodyImplicitSources string
 
+// CreateSessionJSONBody_Message defines parameters for CreateSession.
+type CreateSessionJSONBody_Message struct {
+	Effort *Effort `json:"effort,omitempty"`
+
+	// Images Data URLs; uploads belong to a session.
+	Images *[]string `json:"images,omitempty"`
+	Text   string    `json:"text"`
+}
+
 // CreateSessionJSONBodyNativeTools defines parameters for CreateSession.
 type CreateSessionJSONBodyNativeTools string
 
+// CreateSession200JSONResponseBody_Turn defines parameters for CreateSession.
+type CreateSession200JSONResponseBody_Turn struct {
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+	TurnID    string      `json:"turnId"`
+}
+
 // CreateSession200JSONResponseBody defines parameters for CreateSession.
 type CreateSession200JSONResponseBody struct {
-	Session Session `json:"session"`
+	// Failure Why `message` could not be sent. The session exists; send the message to it again.
+	Failure *Problem `json:"failure,omitempty"`
+	Session Session  `json:"session"`
 
 	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
+
+	// Turn With `message`: the turn that it started, null if it could not be sent.
+	Turn *CreateSession200JSONResponseBody_Turn `json:"turn,omitempty"`
 }
 
 // CreateSession429JSONResponseBody_Details defines parameters for CreateSession.
@@ -3767,6 +3914,38 @@ type ArchiveSession409JSONResponseBody struct {
 
 // StopBackgroundTask404JSONResponseBody defines parameters for StopBackgroundTask.
 type StopBackgroundTask404JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ListChangesParams defines parameters for ListChanges.
+type ListChangesParams struct {
+	// Turn The turn; without it, all changes since the first turn.
+	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListChanges404JSONResponseBody defines parameters for ListChanges.
+type ListChanges404JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ReadDiffParams defines parameters for ReadDiff.
+type ReadDiffParams struct {
+	// Turn The turn; without it, all changes since the first turn.
+	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
+
+	// Path A `path` of `listChanges`; without it, all files.
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Context Unchanged lines around a change.
+	Context *int `form:"context,omitempty" json:"context,omitempty"`
+}
+
+// ReadDiff404JSONResponseBody defines parameters for ReadDiff.
+type ReadDiff404JSONResponseBody struct {
 	union json.RawMessage
 }
 
@@ -4455,6 +4634,44 @@ type UnarchiveSession409JSONResponseBody struct {
 type UploadPictureParams struct {
 	// Name The file name.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
+}
+
+// GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
+type GetSetup200JSONResponseBodyAgentsLogins string
+
+// GetSetup200JSONResponseBodyAgentsState defines parameters for GetSetup.
+type GetSetup200JSONResponseBodyAgentsState string
+
+// GetSetup200JSONResponseBody_Agents defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Agents struct {
+	// Command The command that does it on the server's machine.
+	Command *string `json:"command,omitempty"`
+	Default bool    `json:"default"`
+
+	// Logins The ways to log in with `POST /api/runtimes/{runtime}/login`.
+	Logins []GetSetup200JSONResponseBodyAgentsLogins `json:"logins"`
+	Name   string                                    `json:"name"`
+
+	// Remedy What to do.
+	Remedy  *string                                `json:"remedy,omitempty"`
+	State   GetSetup200JSONResponseBodyAgentsState `json:"state"`
+	Version *string                                `json:"version,omitempty"`
+}
+
+// GetSetup200JSONResponseBody_Server defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Server struct {
+	// Problem Why it is not ready.
+	Problem *string `json:"problem,omitempty"`
+	Ready   bool    `json:"ready"`
+	Remedy  *string `json:"remedy,omitempty"`
+	Version string  `json:"version"`
+}
+
+// GetSetup200JSONResponseBody defines parameters for GetSetup.
+type GetSetup200JSONResponseBody struct {
+	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
+	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
+	Server GetSetup200JSONResponseBody_Server   `json:"server"`
 }
 
 // ListSkillsParams defines parameters for ListSkills.
@@ -6369,6 +6586,130 @@ func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ListChanges404JSONResponseBody as a SessionNotFound
+func (t ListChanges404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ListChanges404JSONResponseBody as the provided SessionNotFound
+func (t *ListChanges404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ListChanges404JSONResponseBody, using the provided SessionNotFound
+func (t *ListChanges404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ListChanges404JSONResponseBody as a Problem
+func (t ListChanges404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ListChanges404JSONResponseBody as the provided Problem
+func (t *ListChanges404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ListChanges404JSONResponseBody, using the provided Problem
+func (t *ListChanges404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ListChanges404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ListChanges404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionNotFound returns the union data inside the ReadDiff404JSONResponseBody as a SessionNotFound
+func (t ReadDiff404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadDiff404JSONResponseBody as the provided SessionNotFound
+func (t *ReadDiff404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadDiff404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadDiff404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadDiff404JSONResponseBody as a Problem
+func (t ReadDiff404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadDiff404JSONResponseBody as the provided Problem
+func (t *ReadDiff404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadDiff404JSONResponseBody, using the provided Problem
+func (t *ReadDiff404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadDiff404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadDiff404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionStatus returns the union data inside the InterruptSessionTurn409JSONResponseBody as a SessionStatus
 func (t InterruptSessionTurn409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
 	var body SessionStatus
@@ -7569,6 +7910,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/feedback (the `UploadFeedback` operationId).
 	UploadFeedback(ctx context.Context, params *UploadFeedbackParams, body UploadFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListFolders Suggest folders for a new session
+	//
+	// `recent` has at most 12 folders of the latest sessions that the caller may see, the latest first; `matches` has at most 20 folders whose paths begin with `q`, by name. Only folders where an agent can work are suggested. Files are not listed, and no program of a folder runs. With a token that is limited to projects, `matches` are below the folders of these projects.
+	//
+	// Corresponds with GET /api/folders (the `ListFolders` operationId).
+	ListFolders(ctx context.Context, params *ListFoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetHealth Get the health of the server and its runtimes
 	//
 	// Always 200 while the process serves requests. `status` is `degraded` when sessions cannot run or the store refuses writes.
@@ -7631,7 +7979,7 @@ type ClientInterface interface {
 	// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
 	CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetLoginMethods List the OpenID Connect providers for login
+	// GetLoginMethods List the ways to log in
 	//
 	// Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 	GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8025,6 +8373,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListChanges List changed files
+	//
+	// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/changes (the `ListChanges` operationId).
+	ListChanges(ctx context.Context, sessionID SessionID, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDiff Read the diff of changed files
+	//
+	// Returns the changes of `listChanges` as a patch, of one file or of all, cut at 256 KiB. A file without changes has an empty patch.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/changes/diff (the `ReadDiff` operationId).
+	ReadDiff(ctx context.Context, sessionID SessionID, params *ReadDiffParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CompactSession Compact the context
 	//
@@ -8435,6 +8797,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
 	UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSetup Say what is ready and what is missing before agents can work
+	//
+	// Corresponds with GET /api/setup (the `GetSetup` operationId).
+	GetSetup(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSkills List skills
 	//
@@ -9342,6 +9709,23 @@ func (c *Client) UploadFeedback(ctx context.Context, params *UploadFeedbackParam
 	return c.Client.Do(req)
 }
 
+// ListFolders Suggest folders for a new session
+//
+// `recent` has at most 12 folders of the latest sessions that the caller may see, the latest first; `matches` has at most 20 folders whose paths begin with `q`, by name. Only folders where an agent can work are suggested. Files are not listed, and no program of a folder runs. With a token that is limited to projects, `matches` are below the folders of these projects.
+//
+// Corresponds with GET /api/folders (the `ListFolders` operationId).
+func (c *Client) ListFolders(ctx context.Context, params *ListFoldersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFoldersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetHealth Get the health of the server and its runtimes
 //
 // Always 200 while the process serves requests. `status` is `degraded` when sessions cannot run or the store refuses writes.
@@ -9484,7 +9868,7 @@ func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// GetLoginMethods List the OpenID Connect providers for login
+// GetLoginMethods List the ways to log in
 //
 // Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10449,6 +10833,40 @@ func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, ta
 	return c.Client.Do(req)
 }
 
+// ListChanges List changed files
+//
+// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
+//
+// Corresponds with GET /api/sessions/{sessionId}/changes (the `ListChanges` operationId).
+func (c *Client) ListChanges(ctx context.Context, sessionID SessionID, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListChangesRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDiff Read the diff of changed files
+//
+// Returns the changes of `listChanges` as a patch, of one file or of all, cut at 256 KiB. A file without changes has an empty patch.
+//
+// Corresponds with GET /api/sessions/{sessionId}/changes/diff (the `ReadDiff` operationId).
+func (c *Client) ReadDiff(ctx context.Context, sessionID SessionID, params *ReadDiffParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDiffRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CompactSession Compact the context
 //
 // Corresponds with POST /api/sessions/{sessionId}/compact (the `CompactSession` operationId).
@@ -11389,6 +11807,21 @@ func (c *Client) UnarchiveSession(ctx context.Context, sessionID SessionID, reqE
 // Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
 func (c *Client) UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUploadPictureRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSetup Say what is ready and what is missing before agents can work
+//
+// Corresponds with GET /api/setup (the `GetSetup` operationId).
+func (c *Client) GetSetup(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSetupRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -13788,6 +14221,60 @@ func NewUploadFeedbackRequestWithBody(server string, params *UploadFeedbackParam
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListFoldersRequest constructs an http.Request for the ListFolders method
+func NewListFoldersRequest(server string, params *ListFoldersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/folders")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -16328,6 +16815,176 @@ func NewStopBackgroundTaskRequest(server string, sessionID SessionID, taskID str
 	return req, nil
 }
 
+// NewListChangesRequest constructs an http.Request for the ListChanges method
+func NewListChangesRequest(server string, sessionID SessionID, params *ListChangesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/changes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Turn != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadDiffRequest constructs an http.Request for the ReadDiff method
+func NewReadDiffRequest(server string, sessionID SessionID, params *ReadDiffParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/changes/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Turn != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Context != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "context", *params.Context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCompactSessionRequest constructs an http.Request for the CompactSession method
 func NewCompactSessionRequest(server string, sessionID SessionID) (*http.Request, error) {
 	var err error
@@ -18041,6 +18698,33 @@ func NewUploadPictureRequestWithBody(server string, sessionID SessionID, params 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetSetupRequest constructs an http.Request for the GetSetup method
+func NewGetSetupRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/setup")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings the parts that the tests need: go, a C compiler for the race detector, npm, Python, both pinned codex versions, the other pinned
-# agents, the generators of clients, an OpenID Connect provider, an S3 server, what commands are confined with (bubblewrap, socat, Docker), strace, what makes networks (iproute2,
+# agents, the generators of clients, a page of CopilotKit, an OpenID Connect provider, an S3 server, what commands are confined with (bubblewrap, socat, Docker), strace, what makes networks (iproute2,
 # nftables), the Postgres server binaries, PgBouncer, pgBackRest, Chromium, and the web console. Nothing is skipped: what is missing and cannot be installed here is named in one line, and the exit code is 1.
 # Running it again is cheap. It starts nothing: the Go test kit
 # (tests/dbtest) starts its own private cluster.
@@ -205,6 +205,8 @@ check_bubblewrap "$("$here/agents.sh" codex)"
 "$here/console.sh" --required
 "$here/clients.sh" >/dev/null
 "$here/clients.sh" acp-clients >/dev/null
+"$here/clients.sh" mcp-clients >/dev/null
+"$here/clients.sh" copilotkit >/dev/null
 "$here/oidc-tool.sh" >/dev/null
 "$here/s3-tool.sh" >/dev/null || fail "the S3 server of the tests could not be built (scripts/s3/go.mod)"
 if [ "$(uname -s)" = Linux ]; then

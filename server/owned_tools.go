@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"harness/api/calls"
+	"harness/api/mcp"
 	"harness/internal/content/artifact"
 	"harness/internal/lib/version"
 	"harness/internal/platform/config"
@@ -316,10 +317,23 @@ func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentTyp
 
 // nameFor returns the tools' name for a runtime's agents, "" for none.
 func (o *ownedTools) nameFor(runtimeName string) string {
-	if o == nil || len(o.cfg.Tools.Runtimes) > 0 && !slices.Contains(o.cfg.Tools.Runtimes, runtimeName) {
+	if o == nil || !givesTools(o.cfg, runtimeName) {
 		return ""
 	}
 	return mcphost.ServerName
+}
+
+// givesTools reports whether the agents of a runtime are given MCP servers.
+func givesTools(cfg *config.Config, runtimeName string) bool {
+	return len(cfg.Tools.Runtimes) == 0 || slices.Contains(cfg.Tools.Runtimes, runtimeName)
+}
+
+// controlFor returns the control's name for a runtime's agents, "" for none.
+func controlFor(cfg *config.Config, runtimeName string) string {
+	if cfg.ControlAgents == "off" || !cfg.HasDoor(config.DoorMCP) || !givesTools(cfg, runtimeName) {
+		return ""
+	}
+	return mcp.ServerName
 }
 
 // manifest describes the tools, nil without tools.

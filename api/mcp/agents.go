@@ -24,7 +24,18 @@ func (c *caller) has(one *tool) bool {
 	if c.Principal.Role != auth.RoleAgent {
 		return c.MayCall(one.role)
 	}
-	return one.agents && c.Principal.Session != "" && (one.role == door.RoleViewer || c.server.opts.AgentsWrite)
+	return one.agents && (one.role == door.RoleViewer || c.server.opts.AgentsWrite)
+}
+
+// checkAgent checks that the caller is a person, or the agent of a session of this node.
+func (k *call) checkAgent(ctx context.Context) error {
+	if k.Principal.Role != auth.RoleAgent {
+		return nil
+	}
+	if k.agent() == "" { // its conversation has no id yet
+		return session.ErrNotFound
+	}
+	return k.ops().Check(ctx, operations.Rename, k.agent())
 }
 
 // own checks that the caller may reach a session: other sessions than its own and those below do not exist for an agent.

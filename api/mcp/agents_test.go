@@ -20,6 +20,7 @@ func (b *bench) agent(id string) *client {
 func writing(o *mcp.Options) { o.AgentsWrite = true }
 
 // MC-29: an agent has no tool to decide and, unless the setting says so, none that changes something.
+// MC-35: it lists its tools before its session is stored, and uses none before that.
 func TestTheToolsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	for _, write := range []bool{false, true} {
@@ -42,6 +43,19 @@ func TestTheToolsOfAnAgent(t *testing.T) {
 		}
 		if open := list(c.call("list_approvals", nil), "requests"); len(open) != 1 || open[0]["id"] != asked.ID {
 			t.Errorf("its requests are %v", open)
+		}
+		// The agent of a new session lists its tools before the session is stored, and uses none.
+		for _, early := range []string{"", "unknown"} {
+			c := b.agent(early)
+			if got := c.names(); len(got) != len(want) {
+				t.Errorf("an agent of session %q has %v", early, got)
+			}
+			for one, in := range map[string]object{"list_sessions": nil, "list_approvals": nil, "receipts": nil,
+				"read_transcript": {"session": id}, "search": {"query": "true"}, "start_session": {"key": "k"}} {
+				if answer, code := c.try(one, in); code != "session_not_found" && code != "forbidden" && (write || one != "start_session") {
+					t.Errorf("an agent of session %q calls %s: %v %s", early, one, answer, code)
+				}
+			}
 		}
 		b.as("ann", auth.RoleOperator).call("decide", object{"request": asked.ID, "decision": "accept"})
 		b.Ended(id, turn)

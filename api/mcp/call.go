@@ -60,7 +60,12 @@ func (c *caller) run(ctx context.Context, one *tool, request *sdk.CallToolReques
 	}}
 	k.try = door.Attempt{Protocol: protocol, Method: one.name, Role: one.role, Ready: true,
 		Agent: c.agent() != "" && c.has(one), Reads: c.server.opts.Reads,
-		Run: func(ctx context.Context) (any, error) { return work(ctx, k) }, Failed: k.failed}
+		Run: func(ctx context.Context) (any, error) {
+			if err := k.checkAgent(ctx); err != nil {
+				return nil, err
+			}
+			return work(ctx, k)
+		}, Failed: k.failed}
 	answer, failed := c.CarryOut(own, k.try)
 	if one.role == door.RoleOperator {
 		c.Record(own, k.try, k.session, failed)

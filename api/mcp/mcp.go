@@ -18,10 +18,14 @@ import (
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 )
 
 // Path is where the tools are served.
-const Path = "/mcp/control"
+const Path = runtime.ControlPath
+
+// ServerName is the name of this MCP server, also for agents.
+const ServerName = "harness-control"
 
 // protocol is the name of this protocol in the audit log.
 const protocol = "mcp-control"
@@ -103,12 +107,12 @@ func (s *Server) Stop(ctx context.Context) error { return s.desk.Stop(ctx) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	calls.Found(r.Context(), Route(r))
 	if principal, _ := auth.PrincipalFrom(r.Context()); principal.Role == auth.RoleAgent {
-		// The bearer of a session that is deleted, or belongs to another node, opens nothing.
-		if err := s.opts.Operations.Check(r.Context(), operations.Rename, principal.Session); err != nil {
-			status := http.StatusForbidden
-			if code := operations.Classify(err).Code; code == operations.CodeSessionDeleted || code == operations.CodeSessionNotFound {
-				status = http.StatusUnauthorized
-			}
+		// The bearer of a session that is deleted, or belongs to another node, opens nothing. An agent lists its tools
+		// before its session is stored; calls check that (checkAgent).
+		err := s.opts.Operations.Check(r.Context(), operations.Rename, principal.Session)
+		status := map[operations.Code]int{operations.CodeSessionDeleted: http.StatusUnauthorized,
+			operations.CodeNotOwner: http.StatusForbidden}[operations.Classify(err).Code]
+		if err != nil && status != 0 {
 			http.Error(w, operations.Classify(err).Message, status)
 			return
 		}
@@ -124,7 +128,7 @@ func Route(r *http.Request) calls.Route {
 // serverFor offers the tools that the sender of a request may call; others do not exist for it.
 func (s *Server) serverFor(r *http.Request) *sdk.Server {
 	c := &caller{Caller: door.NewCaller(r, nil, s.opts.Context), server: s}
-	made := sdk.NewServer(&sdk.Implementation{Name: "harness-control", Title: "Harness control", Version: s.opts.Version},
+	made := sdk.NewServer(&sdk.Implementation{Name: ServerName, Title: "Harness control", Version: s.opts.Version},
 		&sdk.ServerOptions{SchemaCache: s.schemas, Instructions: instructions})
 	for i := range s.tools {
 		if one := &s.tools[i]; c.has(one) {

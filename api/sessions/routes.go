@@ -23,12 +23,15 @@ type Options struct {
 	Artifacts *artifact.Store
 	// Settings are the settings at the start of the server.
 	Settings []Setting
+	// FailureOf returns the response to an error about a session.
+	FailureOf func(err error, sessionID string) rest.Failure
 }
 
 // Routes returns the routes of this package. Each subject gets only the operations it uses.
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
-	all := &sessions{opener: ops.Opener, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder}
+	all := &sessions{opener: ops.Opener, starter: ops.Starter, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder,
+		failureOf: o.FailureOf}
 	said := &messages{turns: ops.Turns, queue: ops.Queue}
 	shown := &transcripts{access: ops.Access, editor: ops.Editor, artifacts: o.Artifacts}
 	asked := &requests{decider: ops.Decider}
@@ -36,17 +39,22 @@ func Routes(o Options) []rest.Route {
 	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
+	differs := &changes{changes: ops.Changes}
+	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
-		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes())
+		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
+		places.folderRoutes(), differs.changeRoutes())
 }
 
 type sessions struct {
-	opener *operations.Opener
-	reader *operations.Reader
-	editor *operations.Editor
-	long   *LongAnswers
-	coder  *compress.Coder
+	opener    *operations.Opener
+	starter   *operations.Starter
+	reader    *operations.Reader
+	editor    *operations.Editor
+	long      *LongAnswers
+	coder     *compress.Coder
+	failureOf func(err error, sessionID string) rest.Failure
 }
 
 type messages struct {
@@ -73,5 +81,7 @@ type controls struct {
 }
 
 type uploads struct{ uploader *operations.Uploader }
+
+type folders struct{ folders *operations.Folders }
 
 type suggestions struct{ suggestions *operations.Suggestions }

@@ -26,7 +26,10 @@ var (
 		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField),
 		rest.Optional("nonInteractive", schema.Boolean()),
 		rest.Optional("nativeTools", schema.Enum(runtime.NativeToolsOn, runtime.NativeToolsOff)),
-		rest.Optional("projectId", schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID))))
+		rest.Optional("projectId", schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID)),
+		rest.Optional("message", firstMessage)))
+	firstMessage = schema.Struct(rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("effort", effortField),
+		rest.Optional("images", imagesField))
 	implicitField     = schema.Enum(runtime.ImplicitAll, runtime.ImplicitHome, runtime.ImplicitNone)
 	renameSessionBody = schema.Struct(rest.Required("title", schema.Text{}.Trim().Min(1).Max(operations.MaxTitle)))
 	resumeSessionBody = schema.Optional(schema.Struct(rest.Optional("dynamicTools", dynamicToolsField)))
@@ -86,7 +89,21 @@ func (s *sessions) listSessions(ctx context.Context, in *rest.Input) (rest.Reply
 }
 
 func (s *sessions) createSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	created, err := s.opener.Create(ctx, session.Create{
+	wanted := createOf(in)
+	if message := in.Body.Get("message"); message.Defined() {
+		return s.startSession(ctx, wanted, session.Message{Text: message.Get("text").Text(), Effort: message.Get("effort").Text(),
+			Images: imageURLs(message.Get("images").Items())})
+	}
+	created, err := s.opener.Create(ctx, wanted)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	rest.NoteSession(ctx, created.ID)
+	return rest.OK(sessionBody{Session: viewSession(created), Thread: thread(created)})
+}
+
+func createOf(in *rest.Input) session.Create {
+	return session.Create{
 		Cwd: in.Body.Get("cwd").Text(), Model: in.Body.Get("model").TextPointer(),
 		ApprovalPolicy: in.Body.Get("approvalPolicy").TextPointer(),
 		NetworkAccess:  in.Body.Get("networkAccess").TextPointer(), FilesystemSandbox: in.Body.Get("filesystemSandbox").
@@ -94,12 +111,31 @@ func (s *sessions) createSession(ctx context.Context, in *rest.Input) (rest.Repl
 		ImplicitSources: in.Body.Get("implicitSources").Text(), NativeTools: in.Body.Get("nativeTools").Text(),
 		ProjectID:      in.Body.Get("projectId").Text(),
 		NonInteractive: in.Body.Get("nonInteractive").True(),
-	})
+	}
+}
+
+// startSession opens a session with its first message. If the message cannot be sent, the response has the session and
+// the reason: a failure would let the client repeat the request, and open a second session.
+func (s *sessions) startSession(ctx context.Context, wanted session.Create, message session.Message) (rest.Reply, error) {
+	started, err := s.starter.Start(ctx, wanted, message)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	rest.NoteSession(ctx, created.ID)
-	return rest.OK(sessionBody{Session: viewSession(created), Thread: thread(created)})
+	id := started.Session.ID
+	rest.NoteSession(ctx, id)
+	body := struct {
+		sessionBody
+		Turn    *turnBody `json:"turn"`
+		Failure any       `json:"failure,omitempty"`
+	}{sessionBody: sessionBody{Session: viewSession(started.Session), Thread: thread(started.Session)}}
+	if started.Unsent != nil {
+		rest.NoteError(ctx, started.Unsent)
+		body.Failure = s.failureOf(started.Unsent, id).Body
+	} else {
+		rest.NoteTurn(ctx, started.Sent.TurnID)
+		body.Turn = &turnBody{Status: "accepted", SessionID: id, TurnID: started.Sent.TurnID}
+	}
+	return rest.OK(body)
 }
 
 func (s *sessions) deleteSession(ctx context.Context, in *rest.Input) (rest.Reply, error) {

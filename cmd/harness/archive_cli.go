@@ -20,7 +20,7 @@ import (
 
 // newArchiveCommand shows the events that are stored outside the database. It contacts no server and no database.
 func newArchiveCommand() *cobra.Command {
-	return newGroup("archive", "Look at the events that HARNESS_ARCHIVE keeps", newArchiveList(), newArchiveVerify(), newArchiveRead())
+	return newGroup("archive", "List, verify and read archived events (HARNESS_ARCHIVE)", newArchiveList(), newArchiveVerify(), newArchiveRead())
 }
 
 // archiving makes a command that reads the configured archive.
@@ -68,9 +68,9 @@ func newArchiveList() *cobra.Command {
 func newArchiveVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Read the whole archive: is every object what was stored, and is there a gap between them",
-		Long: "Read the whole archive: is every object what was stored, and is there a gap between them.\n\nEvents that were pruned before " +
-			"there was an archive are no gap. Two objects of one range are none either: one of them is taken away by the server.",
+		Short: "Verify every object of the archive, and that no range is missing",
+		Long: "Verify every object of the archive, and that no range is missing.\n\nEvents that were pruned before " +
+			"the archive existed are not missing. Two objects with one range are fine: the server removes one of them.",
 	}
 	return archiving(cmd, func(cmd *cobra.Command, files archive.Files, all []archive.Range) (err error) {
 		next := int64(0)

@@ -21,7 +21,7 @@ import (
 
 // newAudit shows the audit log. It reads the database directly, whether or not a server runs.
 func newAudit() *cobra.Command {
-	return newGroup("audit", "Check and export the log of who did what", newAuditVerify(), newAuditExport(),
+	return newGroup("audit", "Verify and export the audit log", newAuditVerify(), newAuditExport(),
 		newAuditCheckpoint())
 }
 
@@ -55,8 +55,8 @@ func newAuditVerify() *cobra.Command {
 	var kept string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Say whether the audit log is whole: no row changed or removed, no tail cut off",
-		Long: "Say whether the audit log is whole: no row changed or removed, no tail cut off.\n\nEvery server signs how " +
+		Short: "Verify the audit log: no row changed or removed, no tail cut off",
+		Long: "Verify the audit log: no row changed or removed, no tail cut off.\n\nEvery server signs how " +
 			"the log stands with a key of its own (DATA_DIR/audit.key, its public half audit.key.pub). Who can write the\n" +
 			"database could remove the last rows with their checkpoints: --checkpoint compares with one that was kept " +
 			"elsewhere (harness audit checkpoint).",
@@ -99,7 +99,7 @@ func newAuditVerify() *cobra.Command {
 
 func newAuditExport() *cobra.Command {
 	var session string
-	cmd := &cobra.Command{Use: "export", Short: "Write the audit log as lines of JSON"}
+	cmd := &cobra.Command{Use: "export", Short: "Export the audit log as JSON lines"}
 	cmd.Flags().StringVar(&session, "session", "", "only what is of this session")
 	return reading(cmd, func(cmd *cobra.Command, _ *config.Config, db *database.DB) error {
 		out := json.NewEncoder(cmd.OutOrStdout())
@@ -109,7 +109,7 @@ func newAuditExport() *cobra.Command {
 }
 
 func newAuditCheckpoint() *cobra.Command {
-	cmd := &cobra.Command{Use: "checkpoint", Short: "Write the last signed state of the audit log, to be kept elsewhere"}
+	cmd := &cobra.Command{Use: "checkpoint", Short: "Print the last signed state of the audit log, to store elsewhere"}
 	return reading(cmd, func(cmd *cobra.Command, _ *config.Config, db *database.DB) error {
 		signed, err := audit.Latest(cmd.Context(), db.Read())
 		if err == nil && signed == "" {

@@ -30,11 +30,11 @@ func newBackup() *cobra.Command {
 	var asJSON, withoutHomes bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write all that a server keeps into one file, while it runs or not",
-		Long: "Write all that a server keeps into one file (tar, zstd), while it runs or not: the store as it is at one moment, the\n" +
-			"data directory with artifacts and keys, and codex's home where CODEX_HOME names it. Everything that was acknowledged before\n" +
-			"it began is in it. Only you can read the file: there are keys and logins in it.\n\nharness restore FILE puts it back, on " +
-			"SQLite or on Postgres, whichever it comes from.",
+		Short: "Back up everything to one file; works while the server runs",
+		Long: "Back up everything to one file (tar, zstd), even while the server runs: a consistent copy of the store, the\n" +
+			"data directory with artifacts and keys, and codex's home where CODEX_HOME names it. It has everything that was acknowledged\n" +
+			"before it began. It contains keys and logins, so only you can read the file.\n\nharness restore FILE restores it, on " +
+			"SQLite or on Postgres, wherever it comes from.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := datadir.LoadConfig(cmd.Flags())
@@ -128,8 +128,8 @@ func newRestore() *cobra.Command {
 	var r restore
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a backup back, where the configuration says and no server runs",
-		Long: "Put a backup back into DATA_DIR, DATABASE_URL and CODEX_HOME as they are configured now. The whole file is read and\n" +
+		Short: "Restore a backup into the configured, stopped server",
+		Long: "Restore a backup into the configured DATA_DIR, DATABASE_URL and CODEX_HOME. The whole file is read and\n" +
 			"compared with its hashes before anything is written. Data directory and database must be empty; turns that ran\n" +
 			"when the backup was made come back as interrupted.",
 		Args: cobra.ExactArgs(1),
@@ -248,10 +248,10 @@ func printBackup(out io.Writer, made backup.Manifest, headline string, asJSON bo
 func newMigrateStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate-store postgres|sqlite",
-		Short: "Move all that is stored to the other engine: from DATA_DIR to DATABASE_URL, or back",
-		Long: "Move all that is stored from SQLite in DATA_DIR to the empty Postgres of DATABASE_URL, or back from there into a DATA_DIR\n" +
-			"without a store. No server may run on either. What was moved stays where it was; a SQLite file gets another name, so\n" +
-			"that no server starts on it by mistake.",
+		Short: "Move all data between SQLite (DATA_DIR) and Postgres (DATABASE_URL)",
+		Long: "Move all data from SQLite in DATA_DIR to the empty Postgres of DATABASE_URL, or back into a DATA_DIR without a\n" +
+			"store. Stop all servers of both first. The source is kept; a SQLite file gets another name, so that no server\n" +
+			"starts on it by mistake.",
 		Args: cobra.ExactArgs(1), ValidArgs: []string{"postgres", "sqlite"},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			cfg, err := datadir.LoadConfig(cmd.Flags())

@@ -20,7 +20,7 @@ import (
 func newCodexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codex [-- ARGUMENT...]",
-		Short: "Run the codex that a server of this configuration runs, with the same home: harness codex -- login status",
+		Short: "Run this configuration's codex, with the same home: harness codex -- login status",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return becomeCodex(cmd, args)
 		},
@@ -38,10 +38,10 @@ func newLogin() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "login [-- ARGUMENT...]",
-		Short: "Log codex in where a server of this configuration looks (harness login -- --device-auth on a machine without a browser)",
-		Long: "Log codex in where a server of this configuration looks: it runs `codex login` with the arguments after --, as this user.\n" +
-			"With --provider it is you who logs in, at an OpenID Connect provider of a server: open the address it prints and enter the code.\n" +
-			"How the other runtimes log in:  curl http://127.0.0.1:3001/api/runtimes",
+		Short: "Sign codex in for this configuration's server (harness login -- --device-auth on a machine without a browser)",
+		Long: "Sign codex in for this configuration's server: it runs `codex login` with the arguments after --, as this user.\n" +
+			"With --provider you sign in yourself, at an OpenID Connect provider of a server: open the address it prints and enter the code.\n" +
+			"How the other runtimes sign in:  curl http://127.0.0.1:3001/api/runtimes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if provider != "" {
 				return remote.Login(cmd, &server, localServer, provider, inKeyring)
@@ -53,7 +53,7 @@ func newLogin() *cobra.Command {
 	cmd.Flags().StringVar(&provider, "provider", "",
 		"OpenID Connect provider of a server to log in at yourself; the login is kept in a profile")
 	cmd.Flags().BoolVar(&inKeyring, "keyring", false,
-		"with --provider: keep the login in the system's keyring (default: a file of yours, mode 0600)")
+		"with --provider: store the login in the system's keyring (default: a file with mode 0600)")
 	server.AddFlags(cmd.Flags())
 	return cmd
 }

@@ -28,7 +28,7 @@ func newConfig() *cobra.Command {
 		},
 	}
 	config.AddFlags(show.Flags())
-	return newGroup("config", "Look at the configuration", show)
+	return newGroup("config", "Show the configuration", show)
 }
 
 // warnOfSettings warns of names that are not settings, and of ignored settings.

@@ -15,8 +15,8 @@ func newDoctor() *cobra.Command {
 	var asJSON, scrubs, salvages bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Print what is wrong with this machine, this configuration and the server, and what to do",
-		Long: "Print what is wrong with this machine, this configuration and the server, and what to do: one line each. Nothing is changed.\n" +
+		Short: "Check this machine, the configuration and the server, and suggest fixes",
+		Long: "Check this machine, the configuration and the server, and suggest fixes: one line each. Nothing is changed.\n" +
 			"Exit code 1 when something is broken; warnings do not count. Run it as the server's user, in its working directory, with its settings.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,8 +39,8 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&scrubs, "scrub", false, "look at every row of the database as well; names those that are damaged")
-	cmd.Flags().BoolVar(&salvages, "salvage", false, "set a log of SQLite aside that is refused as damaged, and go on without it")
+	cmd.Flags().BoolVar(&scrubs, "scrub", false, "also check every row of the database, and list damaged ones")
+	cmd.Flags().BoolVar(&salvages, "salvage", false, "move a damaged log of SQLite aside, and continue without it")
 	cmd.MarkFlagsMutuallyExclusive("scrub", "salvage")
 	addJSON(cmd, &asJSON, "print the findings as JSON, for scripts")
 	return cmd

@@ -51,9 +51,9 @@ func newExtensions() *cobra.Command {
 			}}
 	}
 	return newGroup("extensions", "List, reload, check and certify extensions",
-		ask("list", "List what a running server has loaded",
+		ask("list", "List the extensions of a running server",
 			func(ctx context.Context, c *lifecycleClient, out io.Writer) error { return c.list(ctx, out) }),
-		ask("reload", "Have a running server load its extensions anew; all or nothing",
+		ask("reload", "Reload a running server's extensions; all or nothing",
 			func(ctx context.Context, c *lifecycleClient, out io.Writer) error {
 				return c.reload(ctx, out)
 			}),

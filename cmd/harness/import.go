@@ -23,7 +23,7 @@ import (
 )
 
 func newImport() *cobra.Command {
-	return newGroup("import", "Take over what another control plane keeps", newImportCodexManager())
+	return newGroup("import", "Import from another control plane", newImportCodexManager())
 }
 
 func newImportCodexManager() *cobra.Command {
@@ -31,10 +31,10 @@ func newImportCodexManager() *cobra.Command {
 	var codexHome string
 	cmd := &cobra.Command{
 		Use:   "codex-manager DIR",
-		Short: "Take over projects, sessions, transcripts, controls, settings and jobs of a codex-manager",
-		Long: "Take over what a codex-manager keeps in its data directory DIR (its DATA_DIR, .data unless set): projects, sessions with\n" +
+		Short: "Import projects, sessions, transcripts, controls, settings and jobs from codex-manager",
+		Long: "Import from the data directory DIR of a codex-manager (its DATA_DIR, .data unless set): projects, sessions with\n" +
 			"controls and settings, transcripts and jobs. DIR is only read. Stop the codex-manager, and this server, first. What\n" +
-			"is here already stays as it is, so the command may be repeated.\n\nThe conversations themselves are codex's: start " +
+			"already exists is kept, so the command can be repeated.\n\nThe conversations themselves are codex's: start " +
 			"this server with the CODEX_HOME that the codex-manager had, and it takes their histories in.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

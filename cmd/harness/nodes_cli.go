@@ -42,10 +42,10 @@ func newNodesCommand() *cobra.Command {
 	config.AddFlags(list.Flags())
 	drain := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Have a server begin no new turns, sessions and jobs, so that it can be stopped",
-		Long: "Have a server begin no new turns, sessions and jobs, so that it can be stopped.\n\nWhat runs goes on: stop it when harness " +
-			"nodes list shows no turns of it. Sessions that it is asked for are made at another server with a node port, if there is " +
-			"one. It takes two seconds until it notices, and it begins anew when its server is restarted.",
+		Short: "Drain a node: finish running turns, start no new ones",
+		Long: "Drain a node: finish running turns, start no new turns, sessions and jobs.\n\nStop the server when harness nodes " +
+			"list shows no turns for it. New sessions are created at another server with a node port, if there is one. The drain " +
+			"takes effect within two seconds, and ends when the server restarts.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withNodes(cmd, func(ctx context.Context, db *database.DB) error {
@@ -58,7 +58,7 @@ func newNodesCommand() *cobra.Command {
 		},
 	}
 	config.AddFlags(drain.Flags())
-	return newGroup("nodes", "Look after the servers that share one Postgres", list, drain)
+	return newGroup("nodes", "List and drain the servers that share one Postgres", list, drain)
 }
 
 func withNodes(cmd *cobra.Command, do func(ctx context.Context, db *database.DB) error) (err error) {

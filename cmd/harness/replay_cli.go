@@ -18,7 +18,7 @@ func newReplay() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay BUNDLE",
-		Short: "Play a support bundle again, and print where this program makes something else of it",
+		Short: "Replay a support bundle and report differences",
 		Long: "Play a support bundle (harness bundle SESSION) again: its lines are read and its events derived by this program, what\n" +
 			"the agent wrote is translated, and all that compared with what is in it. Exit code 1 when it differs. Needs no server\n" +
 			"and no agent.",

@@ -50,7 +50,7 @@ func newRuntimes() *cobra.Command {
 		},
 	}
 	config.AddFlags(stop.Flags())
-	return newGroup("runtimes", "Look at the runtimes that outlive servers", list, stop)
+	return newGroup("runtimes", "List and end runtimes that outlive servers", list, stop)
 }
 
 func findRuntimes(cmd *cobra.Command) ([]shim.Found, error) {

@@ -25,7 +25,7 @@ func newTrust() *cobra.Command {
 	var revoke string
 	cmd := &cobra.Command{
 		Use:   "trust [PATH]",
-		Short: "Consent to a .env or an extension that runs in a process, as it is now, or to a data directory",
+		Short: "Trust a .env file, a process extension (its current hash) or a data directory",
 		Long: "Consent to PATH, a .env, a config file it names, or the folder of an extension that runs in a process of " +
 			"its own, as it is now;\n" +
 			"to a folder of extensions that agents could write; or to a data directory (.data) that this user's harness did not make here.\n" +

@@ -36,6 +36,7 @@ const (
 	MaxUpserts          = 1000
 	MaxPage             = 200
 	MaxWindow           = 1000
+	MaxPath             = 4096
 )
 
 // problems collects the problems of a request.

@@ -22,6 +22,7 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Folders  FolderStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
 }
@@ -40,6 +41,8 @@ type Options struct {
 	Jobs Jobs
 	// Providers lists the clouds that can serve a runtime's models, by the runtime's name; nil: none.
 	Providers func(name string) []environment.ProviderStatus
+	// Absent lists the agents that the server could drive if they were installed; nil: none.
+	Absent func() []AbsentAgent
 	// Searching finds titles and entries. Required for Service.Search.
 	Searching Searching
 	// Events lists events. Required for Service.Events and Service.Event.
@@ -48,6 +51,8 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
+	// Changes compares folders with their earlier states; nil: they are not watched.
+	Changes ChangeStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -69,19 +74,24 @@ type Service struct {
 	*Suggestions
 	*Finder
 	*Uploader
+	*Changes
+	*Folders
+	*Starter
 }
 
 // New creates a Service.
 func New(o Options) *Service {
 	access := &Access{lookups: o.Sessions.Lookups, jobs: o.Jobs, statuses: o.RuntimeStatus}
-	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
+	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers,
+		absent: o.Absent}
+	reader := &Reader{access: access, store: o.Sessions.Reader}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
 	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor}
 	service := &Service{
 		Access:        access,
 		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
-		Reader:        &Reader{access: access, store: o.Sessions.Reader},
+		Reader:        reader,
 		Editor:        &Editor{access: access, store: o.Sessions.Editor},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
@@ -96,8 +106,11 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
+		Changes:       &Changes{access: access, store: o.Changes},
+		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener
+	service.Starter = &Starter{opener: service.Opener, turns: service.Turns, reader: reader}
 	return service
 }
 

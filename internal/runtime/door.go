@@ -2,7 +2,7 @@ package runtime
 
 import "context"
 
-// ToolServer is the address of this server's tools for a conversation: MCP over streamable HTTP.
+// ToolServer is an MCP server at the port for agents, for one conversation: streamable HTTP.
 type ToolServer struct {
 	// Name is the server's name for the agent, URL its address, Token the bearer token that identifies the session.
 	Name, URL, Token string
@@ -24,8 +24,11 @@ type Door interface {
 	Unnamed() (bearer string, bind func(ctx context.Context, sessionID string) error)
 }
 
-// ToolPath is the path below Door.URL of this server's tools.
-const ToolPath = "/mcp"
+// The paths below Door.URL of this server's tools, and of the control of sessions.
+const (
+	ToolPath    = "/mcp"
+	ControlPath = "/mcp/control"
+)
 
 // The variables by which a program in a session finds the server: this server's own, and those of codex-manager's
 // command line.

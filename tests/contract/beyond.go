@@ -303,8 +303,8 @@ func Beyond() []Row {
 			Routes: []string{"POST /api/sessions", "GET /api/sessions", "GET /api/stream"},
 		},
 		{
-			What: "an unusable folder is 400 `invalid_cwd` for a new session, and 409 `workspace_missing` for " +
-				"message, resume, fork, steer, compact and review",
+			What: "a missing folder is 422 `folder_missing` for a new session, an unusable one 400 `invalid_cwd`; 409 " +
+				"`workspace_missing` for message, resume, fork, steer, compact and review",
 			Reason: "codex silently worked elsewhere",
 			Routes: []string{"POST /api/sessions", "POST /api/sessions/{sessionId}/messages",
 				"POST /api/sessions/{sessionId}/resume", "POST /api/sessions/{sessionId}/fork"},

@@ -35,7 +35,7 @@ func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 	case callTool:
 		item["name"], item["arguments"] = c.name, c.arg
 		if server, tool, ok := strings.Cut(c.name, "/"); ok {
-			item["namespace"], item["name"] = "mcp__"+server, tool
+			item["namespace"], item["name"] = "mcp__"+strings.ReplaceAll(server, "-", "_"), tool
 		}
 	}
 	events.send("response.output_item.done", object{"output_index": index, "item": item})

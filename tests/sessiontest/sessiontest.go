@@ -196,5 +196,6 @@ func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 func Parts(s *manager.Service) operations.Sessions {
 	of := manager.PartsOf(s)
 	return operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
-		Threads: of.Sessions, Queue: s.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.Reader, Lineage: s.Lineage}
+		Threads: of.Sessions, Queue: s.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.Reader, Lineage: s.Lineage,
+		Folders: s.Checker}
 }

@@ -20,7 +20,7 @@ func sortRows(rows [][]string) {
 // api sends any request, for operations without a command.
 func (c *commands) api() *cobra.Command {
 	var data string
-	cmd := c.one("api METHOD [PATH]", "Send a request and print the answer as it is: harness api GET /api/health",
+	cmd := c.one("api METHOD [PATH]", "Send a request and print the raw response: harness api GET /api/health",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			method, path := "GET", args[0]
 			if len(args) > 1 {
@@ -29,7 +29,7 @@ func (c *commands) api() *cobra.Command {
 				method = "POST"
 			}
 			if !strings.HasPrefix(path, "/") {
-				return usage("a path begins with /, as in: harness api GET /api/health")
+				return usage("the path must begin with /, for example: harness api GET /api/health")
 			}
 			var body io.Reader
 			switch {
@@ -38,7 +38,7 @@ func (c *commands) api() *cobra.Command {
 			case strings.HasPrefix(data, "@"):
 				file, err := os.Open(data[1:])
 				if err != nil {
-					return usage("the body cannot be read: %w", err)
+					return usage("cannot read the body: %w", err)
 				}
 				defer file.Close()
 				body = file
@@ -63,14 +63,14 @@ func (c *commands) api() *cobra.Command {
 			}
 			defer response.Body.Close()
 			if _, err := io.Copy(cmd.OutOrStdout(), response.Body); err != nil {
-				return fmt.Errorf("the answer broke off: %w", err)
+				return fmt.Errorf("the response ended early: %w", err)
 			}
 			if response.StatusCode >= http.StatusBadRequest {
-				return fmt.Errorf("%s %s was answered %s", method, path, response.Status)
+				return fmt.Errorf("%s %s: %s", method, path, response.Status)
 			}
 			return nil
 		})
-	cmd.Long = "Send a request and print the answer as it is. Exit code 1 when it is 400 or above.\n\n" +
+	cmd.Long = "Send a request and print the raw response. Exit code 1 when it is 400 or above.\n\n" +
 		"  harness api /api/health\n  harness api POST /api/projects -d '{\"name\":\"web\"}'"
 	cmd.Flags().StringVarP(&data, "data", "d", "", "the body: JSON, @FILE or - for standard input")
 	return cmd

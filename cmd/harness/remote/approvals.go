@@ -15,7 +15,7 @@ import (
 const pageSize = 200
 
 func (c *commands) approvals() *cobra.Command {
-	return group("approvals", "List, watch, accept and decline what agents ask for",
+	return group("approvals", "List, watch, approve and decline requests of agents",
 		c.listApprovals(), c.decide("accept"), c.decide("decline"))
 }
 
@@ -24,7 +24,7 @@ func (c *commands) listApprovals() *cobra.Command {
 		session string
 		watch   bool
 	)
-	cmd := c.one("list", "List approvals that wait", func(cmd *cobra.Command, api *client.Client, _ []string) error {
+	cmd := c.one("list", "List pending approvals", func(cmd *cobra.Command, api *client.Client, _ []string) error {
 		if watch {
 			return c.watchApprovals(cmd, api, session)
 		}
@@ -56,7 +56,7 @@ func (c *commands) listApprovals() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&session, "session", "", "only of this session")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
-		"those that wait and each that comes; in a terminal it asks what to decide")
+		"pending approvals and each new one; in a terminal it asks for a decision")
 	return cmd
 }
 
@@ -139,7 +139,7 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 		case "approval":
 			var a client.Approval
 			if err := json.Unmarshal(frame.Payload, &a); err != nil {
-				return fmt.Errorf("an approval that cannot be read: %w", err)
+				return fmt.Errorf("cannot read an approval: %w", err)
 			}
 			return printOnce(a)
 		}
@@ -157,8 +157,8 @@ func (c *commands) decide(decision string) *cobra.Command {
 		message string
 		whole   bool
 	)
-	short := map[string]string{"accept": "Let an agent do what it asks for",
-		"decline": "Refuse what an agent asks for"}[decision]
+	short := map[string]string{"accept": "Approve a request of an agent",
+		"decline": "Decline a request of an agent"}[decision]
 	cmd := c.one(decision+" APPROVAL", short, func(cmd *cobra.Command, api *client.Client, args []string) error {
 		body := client.DecideApprovalJSONRequestBody{Decision: client.Decision(decision),
 			Message: given[client.Reason](message)}
@@ -176,8 +176,8 @@ func (c *commands) decide(decision string) *cobra.Command {
 	})
 	cmd.ValidArgsFunction = c.completeApprovals
 	cmd.Flags().StringVarP(&message, "message", "m", "",
-		"why; kept with the decision, and shown to the agent where its runtime can")
-	cmd.Flags().BoolVar(&whole, "for-session", false, "the same holds for the rest of the session")
+		"reason; stored with the decision, and shown to the agent if its runtime can")
+	cmd.Flags().BoolVar(&whole, "for-session", false, "also for the rest of the session")
 	return cmd
 }
 

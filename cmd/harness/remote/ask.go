@@ -29,7 +29,7 @@ type decider struct {
 }
 
 // errNoAnswer reports that the input has ended, so the person cannot answer.
-var errNoAnswer = errors.New("the input has ended")
+var errNoAnswer = errors.New("end of input")
 
 // newDecider reads the terminal if the rule is ask. A script has no person to ask, so it has to name a rule.
 func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule string) (*decider, error) {
@@ -39,7 +39,7 @@ func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule strin
 		return d, nil
 	case "ask":
 	default:
-		return nil, usage("--approve %s: it is ask, accept or decline", rule)
+		return nil, usage("--approve must be ask, accept or decline, not %s", rule)
 	}
 	if !c.terminal(cmd.InOrStdin()) {
 		d.rule = "decline"
@@ -88,14 +88,14 @@ func (d *decider) approval(ctx context.Context, asked client.Approval) error {
 	}
 	d.say("%s %s", d.painted(d.out, yellow, "approval "+asked.ApprovalID+":"), what)
 	if d.rule == "ask" {
-		answer, err := d.line(ctx, "  [y]es, [a]lways in this session, [n]o, or why not: ")
+		answer, err := d.line(ctx, "  Approve? [y]es, [s]ession, [n]o, or type what to do instead: ")
 		if err != nil {
 			return err
 		}
 		switch strings.ToLower(answer) {
 		case "y", "yes":
 			body.Decision = client.Decision("accept")
-		case "a", "always":
+		case "s", "session", "a", "always":
 			body.Decision = client.Decision("accept")
 			body.Scope = given[client.DecideApprovalJSONBodyScope]("session")
 		case "n", "no", "":
@@ -192,7 +192,7 @@ func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 	if err := json.Unmarshal(payload, &asked); err != nil {
 		return fmt.Errorf("a tool call that cannot be read: %w", err)
 	}
-	d.say("refused the call of %s: this command has no tools", oneLine(asked.Tool, 60))
+	d.say("declined the call of %s: this command has no tools", oneLine(asked.Tool, 60))
 	_, err := read[json.RawMessage](d.api.RespondToolCallWithBody(ctx, asked.RequestID, nil, "application/json",
 		strings.NewReader(`{"success":false,"text":"the command line has no such tool"}`)))
 	return d.settled(err)
@@ -201,7 +201,7 @@ func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 // settled ignores the error of a request that another client answered first.
 func (d *decider) settled(err error) error {
 	if isStatus(err, 404) {
-		d.say("  another client was first, or it has expired")
+		d.say("  already decided by another client, or expired")
 		return nil
 	}
 	return err

@@ -28,8 +28,8 @@ func (c *commands) attach(codex Codex) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attach [SESSION]",
 		Short: "Work on a session of any runtime in codex's TUI: harness attach --runtime claude",
-		Long: "Work on a session of any runtime in codex's TUI, in this terminal. Without SESSION it begins one.\n" +
-			"It runs the codex that is installed here, 0.169 or later; the agent runs at the server.",
+		Long: "Work on a session of any runtime in codex's TUI, in this terminal. Without SESSION it starts one.\n" +
+			"It runs the codex that is installed here, 0.169 or later; the agent runs on the server.",
 		Args:              ArgumentsError,
 		ValidArgsFunction: c.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,17 +44,17 @@ func (c *commands) attach(codex Codex) *cobra.Command {
 			case len(args) == 0:
 				return c.becomeTUI(cmd, codex, own)
 			case len(own) > 0:
-				return usage("%s is for a new session, and SESSION goes on with one as it is", own[0])
+				return usage("%s needs a new session; it cannot be combined with SESSION", own[0])
 			}
 			return c.becomeTUI(cmd, codex, []string{"resume", args[0]})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&agent, "runtime", "", "the runtime of the new session (default: the server's default one)")
+	flags.StringVar(&agent, "runtime", "", "runtime of the new session (default: the server's default)")
 	flags.StringVarP(&model, "model", "m", "", "the model")
-	flags.StringVarP(&sandbox, "sandbox", "s", "", "what it may change: read-only, workspace-write or danger-full-access")
-	flags.StringVarP(&policy, "ask-for-approval", "a", "", "when the agent asks: on-request or never (default: as the runtime is set)")
-	flags.StringVar(&cwd, "cwd", "", "the folder to work in, as the server sees it (default: its workspace)")
+	flags.StringVarP(&sandbox, "sandbox", "s", "", "what the agent may change: read-only, workspace-write or danger-full-access")
+	flags.StringVarP(&policy, "ask-for-approval", "a", "", "when the agent asks for approval: on-request or never (default: the runtime's)")
+	flags.StringVar(&cwd, "cwd", "", "working folder on the server (default: its workspace)")
 	return cmd
 }
 

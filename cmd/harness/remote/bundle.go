@@ -15,7 +15,7 @@ import (
 // bundle requests a support bundle from a server, and saves it.
 func (c *commands) bundle() *cobra.Command {
 	var path, task string
-	cmd := c.one("bundle SESSION", "Get all that is known of a session, without secrets, as one file to send",
+	cmd := c.one("bundle SESSION", "Write a redacted support bundle for a session",
 		func(cmd *cobra.Command, api *client.Client, args []string) (err error) {
 			params := &client.GetSupportBundleParams{}
 			if task != "" {
@@ -44,8 +44,8 @@ func (c *commands) bundle() *cobra.Command {
 			return err
 		})
 	cmd.Flags().StringVarP(&path, "file", "f", "",
-		"file to write, which must not be there; - is standard output (default: harness-bundle-SESSION.tar.gz)")
-	cmd.Flags().StringVar(&task, "task", "", "task it is about, which is noted")
+		"new file to write; - is standard output (default: harness-bundle-SESSION.tar.gz)")
+	cmd.Flags().StringVar(&task, "task", "", "task the bundle is about")
 	return cmd
 }
 
@@ -53,11 +53,11 @@ func (c *commands) bundle() *cobra.Command {
 func keep(path string, content io.Reader) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return usage("the bundle cannot be written: %w", err)
+		return usage("cannot write the bundle: %w", err)
 	}
 	_, err = io.Copy(file, content)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(fmt.Errorf("the bundle is not whole: %w", err), os.Remove(path))
+		return errors.Join(fmt.Errorf("incomplete bundle: %w", err), os.Remove(path))
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (c *Connection) server() (base, token string, err error) {
 		}
 	}
 	if base != "" && named != "" {
-		return "", "", usage("a URL and %s %s: name one of them", from, named)
+		return "", "", usage("both a URL and %s %s are set; choose one", from, named)
 	}
 	if base != "" {
 		return base, token, nil
@@ -107,14 +107,14 @@ func (c *Connection) token() (string, error) {
 func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", usage("the file of the token cannot be read: %w", err)
+		return "", usage("cannot read the token file: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", usage("others may read %s: chmod 600 %s", path, path)
+		return "", usage("other users can read %s; run chmod 600 %s", path, path)
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
 	if err != nil {
-		return "", usage("the file of the token cannot be read: %w", err)
+		return "", usage("cannot read the token file: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }

@@ -20,7 +20,7 @@ func (c *commands) exportSession() *cobra.Command {
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			if c.output != "" {
 				if cmd.Flags().Changed("format") && format != c.output {
-					return usage("--format %s and -o %s: name one of them", format, c.output)
+					return usage("--format %s and -o %s are both set; choose one", format, c.output)
 				}
 				format = c.output
 			}
@@ -30,7 +30,7 @@ func (c *commands) exportSession() *cobra.Command {
 					return err
 				}}[format]
 			if write == nil {
-				return usage("--format %s: it is markdown, html, jsonl or json", format)
+				return usage("--format must be markdown, html, jsonl or json, not %s", format)
 			}
 			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
 			if err != nil {
@@ -55,7 +55,7 @@ func asLines(out io.Writer, answer json.RawMessage) error {
 
 func decoded[T any](answer json.RawMessage) (value T, err error) {
 	if err = json.Unmarshal(answer, &value); err != nil {
-		err = fmt.Errorf("the answer is not what the API promises: %w", err)
+		err = fmt.Errorf("unexpected response of the server: %w", err)
 	}
 	return value, err
 }

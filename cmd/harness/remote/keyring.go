@@ -19,7 +19,7 @@ func (p profile) account(name string) string { return name + " " + p.URL }
 
 func keepInKeyring(of profile, name, token string) error {
 	if err := keyring.Set(keyringService, of.account(name), token); err != nil {
-		return fmt.Errorf("the system's keyring does not take the token: %w (%s)", err, keyringRemedy)
+		return fmt.Errorf("the system's keyring refused the token: %w (%s)", err, keyringRemedy)
 	}
 	return nil
 }
@@ -27,11 +27,11 @@ func keepInKeyring(of profile, name, token string) error {
 func fromKeyring(of profile, name string) (string, error) {
 	token, err := keyring.Get(keyringService, of.account(name))
 	if errors.Is(err, keyring.ErrNotFound) {
-		return "", usage("the system's keyring has no token of the profile %s any more: harness profiles set %s --token - --keyring",
+		return "", usage("the system's keyring has no token for the profile %s: harness profiles set %s --token - --keyring",
 			name, name)
 	}
 	if err != nil {
-		return "", usage("the token of the profile %s is in the system's keyring, which does not answer: %w (%s)", name, err,
+		return "", usage("cannot read the token of the profile %s from the system's keyring: %w (%s)", name, err,
 			keyringRemedy)
 	}
 	return token, nil
@@ -42,5 +42,5 @@ func forgetInKeyring(of profile, name string) error {
 	if err == nil || errors.Is(err, keyring.ErrNotFound) {
 		return nil
 	}
-	return fmt.Errorf("the token of the profile %s cannot be removed from the system's keyring: %w", name, err)
+	return fmt.Errorf("cannot remove the token of the profile %s from the system's keyring: %w", name, err)
 }

@@ -35,7 +35,7 @@ func (c *commands) projects() *cobra.Command {
 				return err
 			})
 		})
-	move := c.one("assign SESSION [PROJECT]", "Put a session into a project, without PROJECT into none",
+	move := c.one("assign SESSION [PROJECT]", "Move a session to a project (no PROJECT: remove it from its project)",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			var body client.SetSessionProjectJSONRequestBody
 			if len(args) > 1 {
@@ -50,7 +50,7 @@ func (c *commands) projects() *cobra.Command {
 				return err
 			})
 		})
-	return group("projects", "List, create and delete projects, and put sessions into them", list, c.createProject(), remove, move)
+	return group("projects", "List, create and delete projects, and move sessions between them", list, c.createProject(), remove, move)
 }
 
 // createProject makes the command that creates a project.
@@ -73,11 +73,11 @@ func (c *commands) createProject() *cobra.Command {
 			return err
 		}
 		if strings.TrimSpace(args[0]) == "" {
-			return usage("the name is empty: %s", cmd.UseLine())
+			return usage("NAME is empty. Usage: %s", cmd.UseLine())
 		}
 		return nil
 	}
-	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
+	create.Flags().StringVar(&folder, "folder", "", "working folder of its sessions")
 	return create
 }
 
@@ -106,12 +106,12 @@ func (c *commands) models() *cobra.Command {
 			return table(cmd.OutOrStdout(), []string{"MODEL", "NAME", "", "DESCRIPTION"}, rows)
 		})
 	})
-	cmd.Flags().StringVar(&in, "runtime", "", "of this runtime (default: the server's default one)")
+	cmd.Flags().StringVar(&in, "runtime", "", "runtime to ask (default: the server's default)")
 	return cmd
 }
 
 func (c *commands) runtimes() *cobra.Command {
-	return c.one("status", "Show the runtimes of a server: state, version, login and what to do",
+	return c.one("status", "Show the runtimes of a server: state, version, sign-in and remedy",
 		func(cmd *cobra.Command, api *client.Client, _ []string) error {
 			answer, err := read[json.RawMessage](api.ListRuntimes(cmd.Context()))
 			if err != nil {

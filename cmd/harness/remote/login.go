@@ -58,7 +58,7 @@ func Login(cmd *cobra.Command, server *Connection, local Local, provider string,
 	if err := all.write(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "you are %s (%s) at %s; the login is kept in the profile %s\n", login.Name, login.Role, base, name)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Signed in as %s (%s) at %s; saved in the profile %s\n", login.Name, login.Role, base, name)
 	return err
 }
 
@@ -102,7 +102,7 @@ func confirmed(ctx context.Context, api *client.Client, provider string, began c
 		case <-ctx.Done():
 			wait.Stop()
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return answered{}, errors.New("the login was not confirmed in time: run harness login again")
+				return answered{}, errors.New("the sign-in was not confirmed in time; run harness login again")
 			}
 			return answered{}, ctx.Err()
 		}

@@ -39,13 +39,13 @@ func (c *commands) open() *cobra.Command {
 				err = exec.CommandContext(cmd.Context(), program, page).Run()
 			}
 			if err != nil {
-				return fmt.Errorf("%s does not open the link: %w; open it yourself, or use --print", program, err)
+				return fmt.Errorf("%s can't open the link: %w; use --print and open it yourself", program, err)
 			}
 			return nil
 		})
-	cmd.Long = "Print a link to the console that logs one browser in as you, once and within five minutes, " +
+	cmd.Long = "Print a link to the console that signs one browser in as you, once and within five minutes, " +
 		"and open it where there is a desktop."
-	cmd.Flags().BoolVar(&printOnly, "print", false, "print the link alone")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print only the link")
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func readProfiles() (profiles, error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
-		return all, usage("the profiles in %s cannot be read: %w", path, err)
+		return all, usage("cannot read the profiles in %s: %w", path, err)
 	}
 	return all, nil
 }
@@ -92,7 +92,7 @@ func (p profiles) find(name string) (of profile, chosen string, found bool, err 
 	}
 	of, found = p.Servers[chosen]
 	if name != "" && !found {
-		return profile{}, "", false, usage("there is no profile %q: harness profiles list", name)
+		return profile{}, "", false, usage("no profile %q; see harness profiles list", name)
 	}
 	return of, chosen, found, nil
 }
@@ -113,17 +113,17 @@ func storedToken(of profile, name string) (string, error) {
 }
 
 func (c *commands) profiles() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the servers you have named", Args: ArgumentsError,
+	list := &cobra.Command{Use: "list", Short: "List server profiles", Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.listProfiles(cmd) }}
 	var base, tokenFile string
 	var inKeyring bool
-	set := &cobra.Command{Use: "set NAME", Short: "Name a server; its token is read from a file, - for standard input",
+	set := &cobra.Command{Use: "set NAME", Short: "Add a server profile; the token comes from FILE, or stdin with -",
 		Args: ArgumentsError, RunE: func(cmd *cobra.Command, args []string) error {
 			return setProfile(cmd, args[0], base, tokenFile, inKeyring)
 		}}
 	set.Flags().StringVar(&base, "server", "", "base URL of the server")
-	set.Flags().StringVar(&tokenFile, "token", "", "file with the server's token, - for standard input; it is copied")
-	set.Flags().BoolVar(&inKeyring, "keyring", false, "keep the token in the system's keyring (default: a file of yours, mode 0600)")
+	set.Flags().StringVar(&tokenFile, "token", "", "file with the server's token, copied into the profile; - for standard input")
+	set.Flags().BoolVar(&inKeyring, "keyring", false, "store the token in the system's keyring (default: a file with mode 0600)")
 	change := func(do func(all *profiles, name string) error) func(*cobra.Command, []string) error {
 		return func(_ *cobra.Command, args []string) error {
 			all, err := readProfiles()
@@ -139,12 +139,12 @@ func (c *commands) profiles() *cobra.Command {
 			return all.write()
 		}
 	}
-	use := &cobra.Command{Use: "use NAME", Short: "Work on this server where neither --profile nor --url names one",
+	use := &cobra.Command{Use: "use NAME", Short: "Set the default server",
 		Args: ArgumentsError, RunE: change(func(all *profiles, name string) error {
 			all.Current = name
 			return nil
 		})}
-	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a server and its token",
+	remove := &cobra.Command{Use: "delete NAME", Short: "Remove a server profile and its token",
 		Args: ArgumentsError,
 		RunE: change(func(all *profiles, name string) error {
 			if one := all.Servers[name]; one.Keyring {
@@ -165,7 +165,7 @@ func (c *commands) profiles() *cobra.Command {
 	for _, one := range []*cobra.Command{use, remove} {
 		one.ValidArgsFunction = completeProfiles
 	}
-	return group("profiles", "Name the servers you work on, with their tokens", list, set, use, remove)
+	return group("profiles", "Manage the servers you work with, and their tokens", list, set, use, remove)
 }
 
 func completeProfiles(*cobra.Command, []string, string) (offered []string, _ cobra.ShellCompDirective) {
@@ -212,10 +212,10 @@ func removeFile(path string) error {
 
 func setProfile(cmd *cobra.Command, name, base, tokenFile string, inKeyring bool) error {
 	if inKeyring && tokenFile == "" {
-		return usage("--keyring is for the token: name it with --token, - for standard input")
+		return usage("--keyring needs --token FILE, or --token - for standard input")
 	}
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`).MatchString(name) {
-		return usage("a profile has a name of letters, digits, - and _, not %q", name)
+		return usage("a profile name has letters, digits, - and _, not %q", name)
 	}
 	all, err := readProfiles()
 	if err != nil {
@@ -294,7 +294,7 @@ func tokenFrom(cmd *cobra.Command, file string) (string, error) {
 	}
 	token, err := prompt(cmd, "-")
 	if token = strings.TrimSpace(token); err == nil && token == "" {
-		err = usage("there is no token on standard input")
+		err = usage("no token on standard input")
 	}
 	return token, err
 }

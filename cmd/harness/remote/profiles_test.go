@@ -103,7 +103,7 @@ func TestProfilesNameServers(t *testing.T) {
 		t.Errorf("the list is %s", list)
 	}
 	refused("no profile", "projects", "list", "--profile", "third")
-	refused("name one of them", "projects", "list", "--profile", "one", "--url", other)
+	refused("choose one", "projects", "list", "--profile", "one", "--url", other)
 	refused("letters, digits", "profiles", "set", "../x", "--server", one)
 	refused("is no URL", "profiles", "set", "x", "--server", "ftp://x")
 	refused("its token is for", "profiles", "set", "one", "--server", other)

@@ -16,7 +16,7 @@ func (w *watcher) enterQueue(id string, position *int) {
 		place = *position
 	}
 	if !w.quiet {
-		_, _ = fmt.Fprintf(w.notes, "another turn runs: the message is queued at place %d and is sent after it\n", place)
+		_, _ = fmt.Fprintf(w.notes, "Another turn is running. Your message is number %d in the queue.\n", place)
 	}
 }
 
@@ -24,7 +24,7 @@ func (w *watcher) enterQueue(id string, position *int) {
 func (w *watcher) remember(session string, frame *client.Frame) error {
 	var line line
 	if err := json.Unmarshal(frame.Payload, &line); err != nil {
-		return fmt.Errorf("a notification that cannot be read: %w", err)
+		return fmt.Errorf("cannot read a notification: %w", err)
 	}
 	id := line.Params.TurnID
 	if line.Method == wire.MethodTurnCompleted {
@@ -57,20 +57,20 @@ func (w *watcher) leaveQueue(frame *client.Frame) error {
 		Sent *struct{ ID, TurnID string }
 	}
 	if err := json.Unmarshal(frame.Payload, &now); err != nil {
-		return fmt.Errorf("a queue that cannot be read: %w", err)
+		return fmt.Errorf("cannot read the queue: %w", err)
 	}
 	if now.Sent != nil && now.Sent.ID == w.queued {
 		return w.sentAs(now.Sent.TurnID)
 	}
 	for _, one := range now.Data {
 		if one.ID == w.queued && one.State == "held" {
-			return fmt.Errorf("the message is held in the queue: %s", one.Error)
+			return fmt.Errorf("the queued message was not sent: %s", one.Error)
 		}
 		if one.ID == w.queued {
 			return nil
 		}
 	}
-	return fmt.Errorf("the queued message %s was dropped", w.queued)
+	return fmt.Errorf("the queued message %s was removed", w.queued)
 }
 
 // sentAs watches the turn of the message from now on; it first shows the earlier output of that turn.

@@ -65,7 +65,7 @@ func Commands(local Local, codex Codex) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
 		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.tokens(),
-		c.bundle(), c.api(), c.exportSession(), c.profiles(), c.open(), c.attach(codex),
+		c.bundle(), c.api(), c.exportSession(), c.changes(), c.profiles(), c.open(), c.attach(codex),
 	}
 	for _, one := range all {
 		c.flags(one)
@@ -89,8 +89,8 @@ func (c *commands) flags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	c.AddFlags(flags)
 	flags.StringVarP(&c.output, "output", "o", "",
-		"json: the server's answer; jsonl: one JSON object a line; otherwise for people")
-	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print the result alone")
+		"json: the server's response; jsonl: one JSON object per line; default: text")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print only the result")
 	complete(cmd, "output", "json", "jsonl")
 }
 
@@ -108,7 +108,7 @@ func (c *commands) asksJSON() bool { return c.output != "" }
 // connect makes a client from the flags and the environment.
 func (c *commands) connect() (*client.Client, error) {
 	if c.output != "" && c.output != "json" && c.output != "jsonl" {
-		return nil, usage("-o %s: it is json or jsonl", c.output)
+		return nil, usage("-o must be json or jsonl, not %s", c.output)
 	}
 	base, token, err := c.Find(c.local)
 	if err != nil {
@@ -157,8 +157,8 @@ func remedied(err error) error {
 		return fmt.Errorf("%w: harness login --provider NAME", err)
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)
-	case refused.Code == "not_found" && !strings.Contains(err.Error(), "there is none of this id"):
-		return fmt.Errorf("%w: there is none of this id", err)
+	case refused.Code == "not_found" && !strings.Contains(err.Error(), "check the id"):
+		return fmt.Errorf("%w; check the id", err)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func show[T any](c *commands, out io.Writer, answer json.RawMessage, write func(
 	}
 	var value T
 	if err := json.Unmarshal(answer, &value); err != nil {
-		return fmt.Errorf("the answer is not what the API promises: %w", err)
+		return fmt.Errorf("unexpected response of the server: %w", err)
 	}
 	return write(value)
 }

@@ -24,8 +24,8 @@ type turnFlags struct{ model, effort, approve string }
 
 func (f *turnFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model")
-	cmd.Flags().StringVar(&f.effort, "effort", "", "how much it thinks: none, minimal, low, medium, high or xhigh")
-	OneOf(cmd, &f.approve, "approve", "ask", "what becomes of approvals; without a terminal ask declines them",
+	cmd.Flags().StringVar(&f.effort, "effort", "", "reasoning effort: none, minimal, low, medium, high or xhigh")
+	OneOf(cmd, &f.approve, "approve", "ask", "how to answer approvals; without a terminal, ask declines them",
 		"ask", "accept", "decline")
 }
 
@@ -37,11 +37,11 @@ func (c *commands) run() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "run PROMPT",
-		Short: "Have an agent do something and watch it: harness run \"make the tests pass\"",
-		Long: "Have an agent do something and watch it. It begins a session, sends the prompt, shows the answer as it comes, " +
-			"asks about approvals in the terminal,\nand ends with the turn. PROMPT - reads standard input.\n\n" +
-			"Exit codes: 0 the turn was completed, 1 something went wrong before, 2 the command line cannot be understood, 3 the turn failed,\n" +
-			"4 it was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
+		Short: "Start a session, send PROMPT and stream the answer: harness run \"make the tests pass\"",
+		Long: "Start a session, send PROMPT and stream the answer. Approvals are asked for in the terminal. " +
+			"The command ends with the turn.\nPROMPT - reads standard input.\n\n" +
+			"Exit codes: 0 the turn completed, 1 an error before the turn, 2 invalid command line, 3 the turn failed,\n" +
+			"4 the turn was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
 		Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.connect()
@@ -55,7 +55,7 @@ func (c *commands) run() *cobra.Command {
 			session := exist
 			for _, name := range []string{"cwd", "runtime", "approval-policy", "sandbox", "network"} {
 				if session != "" && cmd.Flags().Changed(name) {
-					return usage("--%s is for a new session, and --session goes on with one as it is", name)
+					return usage("--%s needs a new session; it cannot be combined with --session", name)
 				}
 			}
 			if session == "" {
@@ -68,14 +68,14 @@ func (c *commands) run() *cobra.Command {
 	}
 	turn.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&exist, "session", "", "go on with this session instead of a new one")
+	flags.StringVar(&exist, "session", "", "continue this session instead of starting one")
 	flags.StringVar(&in.cwd, "cwd", "",
-		"the folder to work in, as the server sees it; a relative one is below its workspace (default: this one)")
-	flags.StringVar(&in.runtime, "runtime", "", "the runtime of the new session (default: the server's default one)")
-	OneOf(cmd, &in.policy, "approval-policy", "", "when the agent asks", "untrusted", "on-failure", "on-request", "never")
-	OneOf(cmd, &in.sandbox, "sandbox", "", "what it may change (default: workspace-write where the runtime has that)",
+		"working folder on the server; a relative path is below its workspace (default: this folder)")
+	flags.StringVar(&in.runtime, "runtime", "", "runtime of the new session (default: the server's default)")
+	OneOf(cmd, &in.policy, "approval-policy", "", "when the agent asks for approval", "untrusted", "on-failure", "on-request", "never")
+	OneOf(cmd, &in.sandbox, "sandbox", "", "what the agent may change (default: workspace-write, if the runtime has it)",
 		"read-only", "workspace-write", "danger-full-access")
-	OneOf(cmd, &in.network, "network", "", "what it may reach", "restricted", "enabled")
+	OneOf(cmd, &in.network, "network", "", "network access of the agent", "restricted", "enabled")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, 
 	if in.cwd == "" {
 		var err error
 		if in.cwd, err = os.Getwd(); err != nil {
-			return "", fmt.Errorf("this folder cannot be named: %w", err)
+			return "", fmt.Errorf("cannot find the current folder: %w", err)
 		}
 	}
 	body := client.CreateSessionJSONRequestBody{
@@ -150,7 +150,7 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	}
 	err = w.follow(cmd.Context(), api, session, "")
 	if cmd.Context().Err() != nil && w.queued != "" {
-		return fmt.Errorf("the message stays queued and is sent after the running turn; DELETE /api/sessions/%s/queue/%s drops it: %w",
+		return fmt.Errorf("the message is queued and will be sent after the running turn; to remove it: harness api DELETE /api/sessions/%s/queue/%s: %w",
 			session, w.queued, cmd.Context().Err())
 	}
 	if cmd.Context().Err() != nil && w.turn != "" {
@@ -179,12 +179,12 @@ func (w *watcher) accepted(ctx context.Context, session string, send func(contex
 	case <-ctx.Done():
 	}
 	if !w.quiet {
-		_, _ = fmt.Fprintln(w.notes, "interrupting: the message is on its way")
+		_, _ = fmt.Fprintln(w.notes, "Interrupting…")
 	}
 	defer time.AfterFunc(interruptPatience, giveUp).Stop()
 	<-answered
 	if sending.Err() != nil {
-		return "", fmt.Errorf("no person answered, so a turn may go on (harness sessions show %s): %w", session, err)
+		return "", fmt.Errorf("no answer; the turn may still be running (harness sessions show %s): %w", session, err)
 	}
 	return turn, err
 }
@@ -196,7 +196,7 @@ func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, tu
 	_, err := read[json.RawMessage](
 		api.InterruptSessionTurn(ctx, session, client.InterruptSessionTurnJSONRequestBody{TurnID: &turn}))
 	if err != nil && !isStatus(err, 409) { // the turn ended by itself in between
-		return fmt.Errorf("the turn goes on, it could not be interrupted: %w", err)
+		return fmt.Errorf("couldn't interrupt; the turn is still running: %w", err)
 	}
 	return &ExitError{ExitTurnInterrupted, errors.New("interrupted")}
 }

@@ -40,12 +40,12 @@ func (c *commands) one(use, short string,
 func (c *commands) sessions() *cobra.Command {
 	return group("sessions", "List, show, send to, follow, fork, archive, delete and export sessions of a server",
 		c.listSessions(), c.showSession(), c.sendSession(), c.followSession(), c.exportSession(),
-		c.changeSession("fork SESSION", "Begin another session with the same past; prints its id",
+		c.changeSession("fork SESSION", "Fork a session with its history; prints the new id",
 			func(api *client.Client, ctx context.Context, session string, edits ...client.RequestEditorFn) (*http.Response, error) {
 				return api.ForkSession(ctx, session, nil, edits...)
 			}),
-		c.changeSession("archive SESSION", "Put a session away", (*client.Client).ArchiveSession),
-		c.changeSession("unarchive SESSION", "Take a session out of the archive", (*client.Client).UnarchiveSession),
+		c.changeSession("archive SESSION", "Archive a session", (*client.Client).ArchiveSession),
+		c.changeSession("unarchive SESSION", "Unarchive a session", (*client.Client).UnarchiveSession),
 		c.deleteSession())
 }
 
@@ -83,12 +83,12 @@ func (c *commands) listSessions() *cobra.Command {
 		})
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&archived, "archived", false, "the archived ones instead")
-	flags.BoolVar(&all, "all", false, "workers' sessions too")
-	flags.StringVar(&search, "search", "", "only those with this text in title or first message")
-	flags.StringVar(&in, "runtime", "", "only those of this runtime")
+	flags.BoolVar(&archived, "archived", false, "archived sessions only")
+	flags.BoolVar(&all, "all", false, "also the sessions of workers")
+	flags.StringVar(&search, "search", "", "only sessions with this text in the title or first message")
+	flags.StringVar(&in, "runtime", "", "only sessions of this runtime")
 	limit = 30
-	flags.Var(countFlag{&limit, 200}, "limit", "how many, 200 at most")
+	flags.Var(countFlag{&limit, 200}, "limit", "how many to list, at most 200")
 	return cmd
 }
 
@@ -145,13 +145,13 @@ func (c *commands) sendSession() *cobra.Command {
 			})
 		})
 	turn.add(cmd)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show what comes of it, as harness run does")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stream the answer, as harness run does")
 	return cmd
 }
 
 func (c *commands) followSession() *cobra.Command {
 	var after string
-	cmd := c.one("follow SESSION", "Show what happens in a session until it is broken off; -o jsonl prints the frames",
+	cmd := c.one("follow SESSION", "Stream a session's events until you press Ctrl-C; -o jsonl prints the frames",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			w := &watcher{commands: c, out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
 			err := w.follow(cmd.Context(), api, args[0], after)
@@ -160,7 +160,7 @@ func (c *commands) followSession() *cobra.Command {
 			}
 			return err
 		})
-	cmd.Flags().StringVar(&after, "after", "", "go on behind this position; 0 for all that is kept (default: from now on)")
+	cmd.Flags().StringVar(&after, "after", "", "start after this position; 0 for everything that is kept (default: new events only)")
 	return cmd
 }
 
@@ -188,7 +188,7 @@ func (c *commands) deleteSession() *cobra.Command {
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			if !yes {
 				if !c.terminal(cmd.InOrStdin()) {
-					return usage("it would be gone for good: add --yes")
+					return usage("not a terminal: add --yes to delete")
 				}
 				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s and its transcript for good? [y/N] ", args[0])
 				var answer string
@@ -205,6 +205,6 @@ func (c *commands) deleteSession() *cobra.Command {
 				return err
 			})
 		})
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	return cmd
 }

@@ -21,7 +21,7 @@ func (c *commands) tokens() *cobra.Command {
 func (c *commands) createToken() *cobra.Command {
 	var role, expires string
 	var projects []string
-	cmd := c.one("create NAME", "Create a token and print its secret, which is shown this once",
+	cmd := c.one("create NAME", "Create a token and print its secret once",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			body := client.CreateTokenJSONRequestBody{Name: args[0], Role: client.TokenRole(role)}
 			if expires != "" {
@@ -41,15 +41,15 @@ func (c *commands) createToken() *cobra.Command {
 			}
 			return show(c, cmd.OutOrStdout(), answer, func(body client.CreateToken200JSONResponseBody) error {
 				if !c.quiet {
-					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "keep it now, it is not shown again; its users set it as HARNESS_TOKEN")
+					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "Save this secret now. It won't be shown again. Set it as HARNESS_TOKEN.")
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.Secret)
 				return err
 			})
 		})
-	OneOf(cmd, &role, "role", "", "what it may; a viewer reads, ci writes transcripts, an operator works with sessions",
+	OneOf(cmd, &role, "role", "", "role of the token; a viewer reads, ci writes transcripts, an operator works with sessions",
 		tokenRoles()...)
-	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h (default: never)")
+	cmd.Flags().StringVar(&expires, "expires", "", "lifetime: 90d, 12h (default: no end)")
 	cmd.Flags().StringSliceVar(&projects, "project", nil,
 		"id of a project to limit it to, may be given several times (default: no limit)")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func (c *commands) createToken() *cobra.Command {
 			return err
 		}
 		if role == "" {
-			return usage("--role is missing: it is %s", choice(tokenRoles()))
+			return usage("--role is required: %s", choice(tokenRoles()))
 		}
 		return nil
 	}
@@ -76,11 +76,11 @@ func lifetime(text string) (time.Duration, error) {
 	} else if lives, err := time.ParseDuration(text); err == nil && lives > 0 {
 		return lives, nil
 	}
-	return 0, usage("--expires %s: use a time as 90d or 12h", text)
+	return 0, usage("--expires must be a duration such as 90d or 12h, not %s", text)
 }
 
 func (c *commands) listTokens() *cobra.Command {
-	return c.one("list", "List the tokens there are and were",
+	return c.one("list", "List tokens, including revoked ones",
 		func(cmd *cobra.Command, api *client.Client, _ []string) error {
 			answer, err := read[json.RawMessage](api.ListTokens(cmd.Context()))
 			if err != nil {
@@ -112,7 +112,7 @@ func day(at *time.Time) string {
 }
 
 func (c *commands) changeToken() *cobra.Command {
-	cmd := c.one("role TOKEN ROLE", "Give a token another role; what is open by it is closed. TOKEN is an id or a name",
+	cmd := c.one("role TOKEN ROLE", "Change a token's role and close its open connections. TOKEN is an id or a name",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			id, err := tokenOf(cmd, api, args[0])
 			if err != nil {
@@ -127,7 +127,7 @@ func (c *commands) changeToken() *cobra.Command {
 			return err
 		}
 		if !slices.Contains(tokenRoles(), args[1]) {
-			return usage("%q is no role: it is %s", args[1], choice(tokenRoles()))
+			return usage("role must be %[2]s, not %[1]q", args[1], choice(tokenRoles()))
 		}
 		return nil
 	}
@@ -135,7 +135,7 @@ func (c *commands) changeToken() *cobra.Command {
 }
 
 func (c *commands) revokeToken() *cobra.Command {
-	return c.one("revoke TOKEN", "End a token for good; what is open by it is closed. TOKEN is an id or a name",
+	return c.one("revoke TOKEN", "Revoke a token and close its open connections. TOKEN is an id or a name",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			id, err := tokenOf(cmd, api, args[0])
 			if err != nil {
@@ -168,5 +168,5 @@ func tokenOf(cmd *cobra.Command, api *client.Client, named string) (string, erro
 			return t.ID, nil
 		}
 	}
-	return "", fmt.Errorf("there is no token %s: harness tokens list shows those there are", oneLine(named, 100))
+	return "", fmt.Errorf("no token %s; harness tokens list shows all", oneLine(named, 100))
 }

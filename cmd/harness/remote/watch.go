@@ -126,7 +126,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 	}
 	var line line
 	if err := json.Unmarshal(frame.Payload, &line); err != nil {
-		return fmt.Errorf("a notification that cannot be read: %w", err)
+		return fmt.Errorf("cannot read a notification: %w", err)
 	}
 	switch line.Method {
 	case wire.MethodItemStarted:
@@ -225,7 +225,7 @@ func (w *watcher) answer(ctx context.Context, frame client.Frame) error {
 	case "approval":
 		var asked client.Approval
 		if err := json.Unmarshal(frame.Payload, &asked); err != nil {
-			return fmt.Errorf("an approval that cannot be read: %w", err)
+			return fmt.Errorf("cannot read an approval: %w", err)
 		}
 		return w.decide.approval(ctx, asked)
 	case "tool_user_input_requested":

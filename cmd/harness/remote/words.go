@@ -26,7 +26,7 @@ func (f wordFlag) Type() string { return "string" }
 // Set implements pflag.Value.
 func (f wordFlag) Set(word string) error {
 	if !slices.Contains(f.words, word) {
-		return fmt.Errorf("it is %s", choice(f.words))
+		return fmt.Errorf("must be %s", choice(f.words))
 	}
 	*f.value = word
 	return nil
@@ -64,7 +64,7 @@ func (f countFlag) Type() string { return "int" }
 func (f countFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > f.most {
-		return fmt.Errorf("it is a number from 1 to %d", f.most)
+		return fmt.Errorf("must be a whole number from 1 to %d", f.most)
 	}
 	*f.value = n
 	return nil
@@ -76,13 +76,13 @@ func FlagError(_ *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return &UsageError{err}
 	}
-	takes := map[string]string{"int": "it is a whole number", "int64": "it is a whole number", "bool": "it is true or false",
-		"duration": "it is a time such as 90s or 5m"}
+	takes := map[string]string{"int": "must be a whole number", "int64": "must be a whole number", "bool": "must be true or false",
+		"duration": "must be a duration such as 90s or 5m"}
 	kind := invalid.GetFlag().Value.Type()
 	if _, counts := invalid.GetFlag().Value.(countFlag); !counts && takes[kind] != "" {
-		return usage("--%s %s: %s", invalid.GetFlag().Name, invalid.GetValue(), takes[kind])
+		return usage("--%s %s, not %q", invalid.GetFlag().Name, takes[kind], invalid.GetValue())
 	}
-	return usage("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	return usage("--%s %w, not %q", invalid.GetFlag().Name, invalid.Unwrap(), invalid.GetValue())
 }
 
 // ArgumentsError names the missing or extra argument, with the words of a command's Use; nil if the number of arguments
@@ -91,11 +91,11 @@ func ArgumentsError(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	for i, word := range words {
 		if i >= len(args) && !strings.HasPrefix(word, "[") {
-			return usage("%s is missing: %s", word, cmd.UseLine())
+			return usage("missing %s; usage: %s", word, cmd.UseLine())
 		}
 	}
 	if len(args) > len(words) {
-		return usage("%q is an argument too many: %s", args[len(words)], cmd.UseLine())
+		return usage("unexpected argument %q; usage: %s", args[len(words)], cmd.UseLine())
 	}
 	return nil
 }
@@ -110,5 +110,5 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		meant = "; did you mean " + choice(like) + "?"
 	}
-	return usage("there is no command %q%s; %s --help lists them", args[0], meant, cmd.CommandPath())
+	return usage("unknown command %q%s; %s --help lists all", args[0], meant, cmd.CommandPath())
 }

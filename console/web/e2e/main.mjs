@@ -1,4 +1,4 @@
-// Runs every case in one browser, one after another, and says how each went; CONSOLE_ONLY is a part of a case's name.
+// Runs every case in one browser, one after another, and says how each went; CONSOLE_ONLY is a part of a case's name, or several, parted by |.
 // A case that needs what the headless shell lacks is marked as whole and has a browser of its own.
 // With CONSOLE_CORE only those that are marked as such; CONSOLE_TIMES is how often each is run, for those that fail now and then.
 import { cases as budgets } from "./budgets.mjs";
@@ -9,18 +9,21 @@ import { cases as operate } from "./operate.mjs";
 import { pictures } from "./pictures.mjs";
 import { cases as people } from "./people.mjs";
 import { cases as push } from "./push.mjs";
+import { cases as session } from "./session.mjs";
+import { cases as shell } from "./shell.mjs";
 import { cases as talk } from "./talk.mjs";
 import { cases as trouble } from "./trouble.mjs";
 import { cases as typing } from "./typing.mjs";
+import { cases as words } from "./words.mjs";
 
 const all = [];
-for (const cases of [talk, typing, trouble, people, compose, move, push, operate, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
-const only = process.env.CONSOLE_ONLY ?? "";
+for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
+const only = (process.env.CONSOLE_ONLY ?? "").split("|");
 let [browser, isWhole] = [null, false];
 let failed = 0;
 if (process.env.CONSOLE_PICTURES) all.splice(0, all.length, { name: "pictures", whole: true, run: (b) => pictures(b, process.env.CONSOLE_PICTURES) });
 const times = Number(process.env.CONSOLE_TIMES ?? 1);
-const chosen = all.filter((c) => c.name.includes(only) && (c.core || !process.env.CONSOLE_CORE));
+const chosen = all.filter((c) => only.some((part) => c.name.includes(part)) && (c.core || !process.env.CONSOLE_CORE));
 for (const { name, run, whole } of chosen.flatMap((c) => Array(times).fill(c))) {
   if (!browser || whole !== isWhole) {
     if (browser) await closed(browser);

@@ -1,6 +1,6 @@
 // The pages of those who operate the server.
 import assert from "node:assert/strict";
-import { api, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
+import { api, base, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
 
 export const cases = (test) => {
   test("runtimes: how each is, what it can, how to log in", async (browser) => {
@@ -10,7 +10,7 @@ export const cases = (test) => {
       const card = page.locator(`[data-runtime="${runtime.name}"]`);
       await card.locator(`[data-state="${runtime.state}"]`).waitFor();
       await card.locator("summary").click();
-      for (const sandbox of runtime.capabilities.sandboxes) await card.locator(".facts").last().getByText(sandbox).first().waitFor();
+      for (const sandbox of runtime.capabilities.sandboxes) await card.locator(`.facts [title*="${sandbox}"]`).first().waitFor();
     }
     assert.deepEqual(data.map((r) => r.name), ["codex", "claude"]);
     let asked = null;
@@ -18,7 +18,7 @@ export const cases = (test) => {
       asked = route.request().postDataJSON();
       return route.fulfill({ json: { url: "https://example.com/device", code: "ABCD-1234" } });
     });
-    await page.locator('[data-runtime="codex"]').getByRole("button", { name: "Log in" }).click();
+    await page.locator('[data-runtime="codex"]').getByRole("button", { name: "Sign in" }).click();
     await page.getByText("ABCD-1234").waitFor();
     assert.equal(await page.getByRole("link", { name: "https://example.com/device" }).getAttribute("rel"), "noreferrer noopener");
     assert.deepEqual(asked, {});
@@ -31,12 +31,12 @@ export const cases = (test) => {
     await order("extension", { name: "broken", code: "export function registerAgentEvents(registry) { registry.on(" });
     await page.getByRole("button", { name: "Reload" }).click();
     const outcome = page.locator('.outcome[role="status"]');
-    await outcome.getByText("Nothing was changed, all or none").waitFor();
+    await outcome.getByText("Nothing changed.").waitFor();
     await outcome.locator("li", { hasText: "broken" }).locator("pre").waitFor();
     assert.equal(await page.locator("[data-module]").count(), 1);
     await order("extension", { name: "broken", code: "export function registerAgentEvents(registry) {}" });
     await page.getByRole("button", { name: "Reload" }).click();
-    await outcome.getByText("2 loaded, none failed.").waitFor();
+    await outcome.getByText("2 extensions loaded").waitFor();
     await page.locator('[data-module="broken"]').waitFor();
     await close();
   });
@@ -50,7 +50,7 @@ export const cases = (test) => {
     const types = () => page.locator("[data-event] td:nth-child(3)").allInnerTexts();
     await eventually("the turn's end shows by itself", async () => (await types()).includes("turn/completed"));
     await page.getByLabel("Type").fill("turn/*");
-    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByRole("button", { name: "Apply" }).click();
     await eventually("only turns are shown", async () => { const all = await types(); return all.length > 0 && all.every((one) => one.startsWith("turn/")); });
     assert.match(page.url(), /type=turn%2F\*/);
     await page.locator("[data-event] button").first().click();
@@ -76,17 +76,17 @@ export const cases = (test) => {
     await row.getByRole("button", { name: "suggest_request" }).click();
     const detail = page.locator(".jobs .panel");
     await detail.getByText("from the console").waitFor();
-    await eventually("its end shows by itself", async () => ["completed", "failed"].includes(await row.locator(".pill").innerText()));
+    await eventually("its end shows by itself", async () => ["completed", "failed"].includes(await row.locator(".pill").getAttribute("data-state")));
     const { job } = await api("GET", `/api/orchestrator/jobs/${jobId}`);
-    await page.getByRole("button", { name: new RegExp(`^${job.state}`) }).click();
+    await page.getByRole("button", { name: job.state === "completed" ? /^Done/ : /^Failed/ }).click();
     await row.waitFor();
     assert.match(page.url(), new RegExp(`state=${job.state}`));
-    await page.getByRole("button", { name: /^queued/ }).click();
+    await page.getByRole("button", { name: /^Queued/ }).click();
     await eventually("it is not among those that wait", async () => (await row.count()) === 0);
     await detail.getByRole("button", { name: "Run again" }).click();
     await eventually("the new one is shown", async () => { const now = new URL(page.url()).searchParams.get("job"); return now && now !== jobId; });
-    await eventually("and its end", async () => ["completed", "failed"].includes(await detail.locator(".pill").innerText()));
-    await page.locator(".jobs .panel").getByRole("link", { name: "Source session" }).click();
+    await eventually("and its end", async () => ["completed", "failed"].includes(await detail.locator(".pill").getAttribute("data-state")));
+    await page.locator(".jobs .panel").getByRole("link", { name: "Started from session" }).click();
     await page.waitForURL(`**/s/${id}`);
     await close();
   });
@@ -112,15 +112,16 @@ export const cases = (test) => {
   });
 
   test("settings: who administers the server sees what it runs with, without secrets", async (browser) => {
-    const { page, close } = await open(browser, "/settings");
+    const { page, close } = await open(browser, "/settings/server");
     const setting = (name) => page.locator(`[data-setting="${name}"]`);
     await setting("HARNESS_AUTH_TOKEN").getByText("[redacted]").waitFor();
-    assert.match(await setting("DEFAULT_APPROVAL_POLICY").innerText(), /untrusted \(environment\)/);
+    assert.match(await setting("DEFAULT_APPROVAL_POLICY").innerText(), /untrusted \(environment variable\)/);
     assert.equal(await setting("HARNESS_CONSOLE").count(), 0);
-    await page.getByLabel("also unset ones").check();
+    await page.getByLabel("Show settings at their default").check();
     await setting("HARNESS_CONSOLE").getByText("(default)").waitFor();
     assert.ok(!(await page.content()).includes(token));
-    const picker = page.getByLabel("New sessions run with: Sandbox");
+    await page.goto(`${base}/settings/defaults`);
+    const picker = page.getByLabel("Defaults for new sessions: File access");
     const before = await picker.inputValue();
     const wanted = before === "read-only" ? "workspace-write" : "read-only";
     const controls = async () => { const made = await api("POST", "/api/sessions", {}); return made.session.sessionControls.filesystemSandbox; };
@@ -147,8 +148,10 @@ export const cases = (test) => {
     await close();
     const viewer = await api("POST", "/api/tokens", { name: "settings-viewer", role: "viewer" });
     const other = await open(browser, "/settings", { as: viewer.secret });
-    await other.page.getByText("You may: read").waitFor();
-    assert.equal(await other.page.getByRole("region", { name: "The server" }).count(), 0);
+    await other.page.getByText("Can read").waitFor();
+    assert.equal(await other.page.getByRole("link", { name: /Server|Defaults|tokens|Jobs|Events|Extensions/ }).count(), 0);
+    await other.page.goto(`${base}/settings/server`);
+    await other.page.getByText("This page needs the role Admin.").waitFor();
     await other.close();
     await api("DELETE", `/api/tokens/${viewer.token.id}`);
   });
@@ -158,9 +161,9 @@ export const cases = (test) => {
     const { controls, defaults } = await api("GET", `/api/sessions/${id}/session-controls`);
     const approvalPolicy = defaults.approvalPolicy === "never" ? "untrusted" : "never";
     await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy } });
-    const { page, close } = await open(browser, `/s/${id}`, { viewport: { width: 1600, height: 900 } });
+    const { page, close } = await open(browser, `/s/${id}?panel=context`, { viewport: { width: 1600, height: 900 } });
     await live(page);
-    const button = page.getByRole("button", { name: "Make it the default" });
+    const button = page.getByRole("button", { name: "Use for new sessions" });
     await button.waitFor();
     assert.equal(await button.isDisabled(), false);
     await order("kill");
@@ -173,14 +176,15 @@ export const cases = (test) => {
     const reason = page.locator(`[id="${await button.getAttribute("aria-describedby")}"]`);
     const said = "SESSION_DEFAULTS_LOCKED";
     assert.ok((await reason.innerText()).includes(said));
-    assert.deepEqual(await page.getByRole("complementary", { name: "About this session" }).getByRole("alert").allInnerTexts(), [], "the reason is said once");
+    assert.deepEqual(await page.getByRole("complementary", { name: "Session details" }).getByRole("alert").allInnerTexts(), [], "the reason is said once");
     await page.reload();
     await reason.waitFor();
     assert.equal(await button.isDisabled(), true);
     assert.deepEqual((await api("GET", `/api/sessions/${id}/session-controls`)).defaults, defaults);
-    await page.goto(`${new URL(page.url()).href.replace(/s\/[^/]+$/, "settings")}`);
-    await page.getByRole("region", { name: "The server" }).getByText("SESSION_DEFAULTS_LOCKED and").waitFor();
-    assert.match(await page.locator('[data-setting="SESSION_DEFAULTS_LOCKED"]').innerText(), /true \(environment\)/);
+    await page.goto(`${base}/settings/defaults`);
+    await page.getByText("SESSION_DEFAULTS_LOCKED and").waitFor();
+    await page.goto(`${base}/settings/server`);
+    assert.match(await page.locator('[data-setting="SESSION_DEFAULTS_LOCKED"]').innerText(), /true \(environment variable\)/);
     await order("kill");
     await order("start");
     await close();

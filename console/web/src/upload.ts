@@ -1,4 +1,5 @@
 // Sends a file with its progress, which fetch does not report.
+import { text } from "./text";
 import { ApiError } from "./core/api";
 
 /** upload posts a file and reports its progress, from 0 to 1. Failures are those of Api. */
@@ -8,7 +9,7 @@ export function upload<T>(url: string, file: Blob, progress: (share: number) => 
     request.open("POST", url);
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = ({ loaded, total }) => progress(total > 0 ? loaded / total : 0);
-    request.onerror = () => failed(new TypeError("the server did not answer"));
+    request.onerror = () => failed(new TypeError(text.composer.unsent));
     request.onload = () => {
       let answer: Record<string, unknown> = {};
       try {

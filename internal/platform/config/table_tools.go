@@ -16,7 +16,7 @@ func toolVariables() []Variable {
 				"their manifests say the class of each. Unset: none.",
 			field: func(c *Config) any { return &c.tools }},
 		{Name: "HARNESS_TOOLS_RUNTIMES", Allowed: "a comma-separated list of runtimes",
-			Doc:   "Runtimes whose agents are given the tools. Unset: every runtime that takes MCP servers over HTTP.",
+			Doc:   "Runtimes whose agents are given the tools and the control of HARNESS_CONTROL_AGENTS. Unset: every runtime that takes MCP servers over HTTP.",
 			field: func(c *Config) any { return &c.Tools.Runtimes }},
 		{Name: "HARNESS_TOOLS_MODE", Default: "auto", Enum: []string{"ask", "auto", "yolo"},
 			Doc:   "What of them runs unasked: nothing, what only reads, or everything (which takes HARNESS_ALLOW_YOLO).",

@@ -55,8 +55,7 @@ type Runtime struct {
 	log           zerolog.Logger
 	variables
 	store    runtime.Sink
-	door     runtime.Door
-	tools    string
+	setup    stdio.Setup
 	survives bool
 	// span is the number of output bytes that the spool keeps for a growing text.
 	span int64
@@ -92,7 +91,7 @@ func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
 		silence: options.Setup.TurnWatchdog, log: launch.Logger, calls: cmp.Or(supervise.CallTimeout, defaultCallTimeout),
-		starts: supervise.StartTimeout, store: supervise.Sink, door: options.Setup.Door, tools: options.Setup.Tools,
+		starts: supervise.StartTimeout, store: supervise.Sink, setup: options.Setup,
 		survives: launch.Shims != nil && launch.Detach,
 		natives:  map[string]string{}, folders: map[string]string{}, began: map[string]time.Time{}, nativeToolsOff: options.Setup.NativeToolsOff}
 	r.starts, r.span = cmp.Or(r.starts, r.calls), maxSpan
@@ -127,7 +126,7 @@ func (r *Runtime) settingsFile() string {
 func (r *Runtime) profileEnv() (env []string) {
 	for _, assignment := range r.profile.Env {
 		env = append(env, strings.NewReplacer("{settings}", r.settingsFile(), "{trust}",
-			strconv.FormatBool(r.toolServer() != "")).Replace(assignment))
+			strconv.FormatBool(len(r.toolServers()) > 0)).Replace(assignment))
 	}
 	return env
 }
@@ -156,7 +155,7 @@ func (r *Runtime) command() (path string, args []string, err error) {
 	}
 	args = slices.Clone(r.profile.Command[1:])
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{tools}", cmp.Or(r.toolServer(), rand.Text()))
+		args[i] = strings.ReplaceAll(args[i], "{tools}", cmp.Or(strings.Join(r.toolServers(), ","), rand.Text()))
 	}
 	return path, args, nil
 }
@@ -216,7 +215,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		images, takes, loads = p.agent.Can.Prompt.Image, p.agent.Can.Servers.HTTP, p.agent.Can.Load
 		p.mu.Unlock()
 	}
-	if takes && r.toolServer() != "" {
+	if takes && r.setup.Tools != "" && !r.profile.SharesServers {
 		owned, transport = runtime.OwnedMCP, runtime.TransportHTTP
 	}
 	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true,

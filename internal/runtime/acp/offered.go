@@ -24,31 +24,34 @@ type header struct {
 	Value string `json:"value"`
 }
 
-// toolServer returns the agent's name for the tools of this server, "" for none.
-func (r *Runtime) toolServer() string {
+// toolServers returns the agent's names for the MCP servers of this server.
+func (r *Runtime) toolServers() []string {
 	if r.profile.SharesServers {
-		return ""
+		return nil
 	}
-	return r.tools
+	return r.setup.ServerNames()
 }
 
-// offeredTools returns the MCP servers of a conversation: the one with this server's tools, if there are any and the
-// agent supports HTTP.
+// offeredTools returns the MCP servers of a conversation: those of this server, if the agent supports HTTP.
 func (r *Runtime) offeredTools(conn *stdio.Conn, thread string) []mcpServer {
 	p := protocolOf(conn)
 	p.mu.Lock()
 	takes := p.agent.Can.Servers.HTTP
 	p.mu.Unlock()
-	if !takes || thread == "" || r.toolServer() == "" {
-		return []mcpServer{}
+	servers := []mcpServer{}
+	if !takes || thread == "" || len(r.toolServers()) == 0 {
+		return servers
 	}
-	return []mcpServer{{"http", r.tools, r.door.URL() + runtime.ToolPath, []header{{"Authorization", "Bearer " + r.door.Of(thread)}}}}
+	for _, one := range r.setup.Servers(r.setup.Door.Of(thread)) {
+		servers = append(servers, mcpServer{"http", one.Name, one.URL, []header{{"Authorization", "Bearer " + one.Token}}})
+	}
+	return servers
 }
 
 // requireNoSettings refuses a workspace with settings of the agent, if the agent trusts workspaces in order to use
 // the server's tools. Such settings could allow programs to run without approval.
 func (r *Runtime) requireNoSettings(cwd string) error {
-	if r.profile.TrustsFor == "" || r.toolServer() == "" || cwd == r.lookup("HOME") {
+	if r.profile.TrustsFor == "" || len(r.toolServers()) == 0 || cwd == r.lookup("HOME") {
 		return nil
 	}
 	places := []string{filepath.Join(cwd, r.profile.TrustsFor)}

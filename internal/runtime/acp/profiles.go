@@ -14,11 +14,11 @@ import (
 type Profile struct {
 	// Name is the runtime's name, Title its display name.
 	Name, Title string
-	// Command is the program, searched on the PATH, with its arguments. {tools} is replaced by the name of the
-	// server's tools, or by an unguessable text without them.
+	// Command is the program, searched on the PATH, with its arguments. {tools} is replaced by the names of
+	// this server's MCP servers, separated by commas, or by an unguessable text without any.
 	Command []string
 	// Env are variables of its processes as NAME=value. {settings} is replaced by the file with Settings. {trust} is
-	// true when the agent gets the server's tools, because it must trust the workspace then.
+	// true when the agent gets this server's MCP servers, because it must trust the workspace then.
 	Env []string
 	// Settings is a JSON file to write before each start.
 	Settings string

@@ -100,7 +100,7 @@ func protocolOf(c *stdio.Conn) *protocol {
 }
 
 func (r *Runtime) speak(c *stdio.Conn) stdio.Protocol {
-	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, tools: r.toolServer(), threads: map[string]string{}},
+	return &protocol{Conn: c, runtime: r, translator: translator{profile: &r.profile, tools: r.toolServers(), threads: map[string]string{}},
 		settings: map[string]settings{}, lastOutput: map[string]time.Time{}, totals: map[string]wire.Tokens{},
 		reserved: map[string]bool{}, labels: map[string]string{}, loading: map[string]int{}, quiet: map[string]time.Time{},
 		retired: make(chan struct{})}

@@ -218,15 +218,15 @@ func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessag
 	return p.Name, name, arguments
 }
 
-// isOf reports whether a call is for a tool of an MCP server. A title alone may be text of the model.
-func (t *tool) isOf(p *Profile, server string) bool {
-	if server == "" || t.Name == "" && !t.MCP {
+// isOf reports whether a call is for a tool of some MCP servers. A title alone may be text of the model.
+func (t *tool) isOf(p *Profile, servers []string) bool {
+	if t.Name == "" && !t.MCP {
 		return false
 	}
 	named := *t
 	named.Title, named.Kind = "", ""
 	of, _, _ := named.called(p)
-	return of == server
+	return slices.Contains(servers, of)
 }
 
 // shownAs returns the item type of a call.

@@ -15,7 +15,7 @@ import (
 type translator struct {
 	profile *Profile
 	// tools is the agent's name for the tools of this server, "" for none.
-	tools string
+	tools []string
 	state state
 	// threads are the sessions of the conversations that this process opened or loaded, by the agent's ids.
 	threads map[string]string

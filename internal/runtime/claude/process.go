@@ -41,9 +41,8 @@ func (r *Runtime) newProcess(t *conversation, about hello, carried state, inheri
 	options.Program = func() (stdio.Program, error) { return r.program(about) }
 	options.Speak = func(line *stdio.Conn) stdio.Protocol {
 		spoken := newProtocol(line, about, carried, options.StartTimeout, r.models.learn)
-		if r.setup.Tools != "" && about.Thread != "" {
-			spoken.tools = &runtime.ToolServer{Name: r.setup.Tools, URL: r.setup.Door.URL() + runtime.ToolPath,
-				Token: r.setup.Door.Of(about.Thread)}
+		if r.setup.Door != nil && about.Thread != "" {
+			spoken.tools = r.setup.Servers(r.setup.Door.Of(about.Thread))
 		}
 		p.spoken.Store(spoken)
 		return spoken

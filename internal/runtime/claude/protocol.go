@@ -47,8 +47,8 @@ type protocol struct {
 	limit   time.Duration
 	greeted func(json.RawMessage)
 	marker  [10]byte // the prefix of the server's message ids for this process
-	// tools is the server's tools, nil for none.
-	tools *runtime.ToolServer
+	// tools are the MCP servers at the port for agents.
+	tools []runtime.ToolServer
 
 	mu        sync.Mutex
 	state     state
@@ -349,21 +349,21 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 // servers returns the MCP servers of the process. The command line does not contain them, because other users could
 // read it.
 func (p *protocol) servers() map[string]any {
-	if p.tools == nil {
-		return nil
-	}
 	type server struct {
 		Type    string            `json:"type"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
 	}
-	return map[string]any{
-		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
+	servers := map[string]any{}
+	for _, one := range p.tools {
+		servers[one.Name] = server{"http", one.URL, map[string]string{"Authorization": "Bearer " + one.Token}}
+	}
+	return servers
 }
 
 // isOurs reports whether a tool belongs to this server. The server decides when the agent calls such a tool.
 func (p *protocol) isOurs(tool string) bool {
-	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
+	return slices.ContainsFunc(p.tools, func(one runtime.ToolServer) bool { return strings.HasPrefix(tool, "mcp__"+one.Name+"__") })
 }
 
 // Refuse implements stdio.Protocol.

@@ -29,8 +29,8 @@ func (c *Codex) show(config object, bearer string) {
 	for name, value := range runtime.DoorVariables(c.options.Setup.Door.URL(), bearer) {
 		config["shell_environment_policy.set."+name] = value
 	}
-	if c.options.Setup.Tools != "" {
-		serveTools(config, runtime.ToolServer{Name: c.options.Setup.Tools, URL: c.options.Setup.Door.URL() + runtime.ToolPath, Token: bearer})
+	for _, one := range c.options.Setup.Servers(bearer) {
+		serveTools(config, one)
 	}
 }
 

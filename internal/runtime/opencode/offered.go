@@ -12,25 +12,28 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// OpenCode's names of this server's tools. Conversations in a folder share their MCP servers. So each conversation
-// has an MCP server with a separate name, and may not use the others.
-const (
-	ownServer    = "harness"
-	serverPrefix = ownServer + "_"
-	// nameDigits is the number of hexadecimal digits of a session's hash in the name of its server.
-	nameDigits = 12
-)
+// nameDigits is the number of hexadecimal digits of a session's hash in the names of its MCP servers.
+const nameDigits = 12
 
 // toolWait is how long OpenCode waits for a tool of this server, in milliseconds: a user may take a day to decide.
 const toolWait = 24 * 60 * 60 * 1000
 
-// toolServer returns the name of a session's MCP server, "" when there are no tools.
-func (o *OpenCode) toolServer(thread string) string {
-	if o.options.Tools == "" || thread == "" {
-		return ""
-	}
+// served returns OpenCode's name of an MCP server of a session. Conversations in a folder share their MCP servers. So
+// each has servers with separate names, and may not use the others.
+func served(server, thread string) string {
 	sum := sha256.Sum256([]byte(thread))
-	return serverPrefix + hex.EncodeToString(sum[:])[:nameDigits]
+	return server + "_" + hex.EncodeToString(sum[:])[:nameDigits]
+}
+
+// toolRules allow a conversation the tools of its MCP servers, which make their own requests, and deny those of others.
+func (o *OpenCode) toolRules(thread string) (rules []rule) {
+	if thread == "" {
+		return nil
+	}
+	for _, server := range o.options.ServerNames() {
+		rules = append(rules, rule{server + "_*", "*", deny}, rule{served(server, thread) + "_*", "*", allow})
+	}
+	return rules
 }
 
 // nativeToolsOff reports whether OpenCode's own tools are disabled in a conversation.
@@ -43,19 +46,31 @@ func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, err
 
 // called returns the MCP server and the name of a tool.
 func called(tool string) (server, name string) {
-	rest, owned := strings.CutPrefix(tool, serverPrefix)
-	if owned && len(rest) > nameDigits && rest[nameDigits] == '_' {
-		return ownServer, rest[nameDigits+1:]
+	server, rest, owned := strings.Cut(tool, "_")
+	if owned && strings.HasPrefix(server, serverPrefix) && len(rest) > nameDigits && rest[nameDigits] == '_' {
+		return server, rest[nameDigits+1:]
 	}
 	return Name, tool
 }
 
-// attachTools adds the tools of this server to a conversation, once per process.
+// serverPrefix starts the names of this server's MCP servers.
+const serverPrefix = "harness"
+
+// attachTools adds the MCP servers of this server to a conversation, once per process.
 func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native string) error {
-	name := o.toolServer(thread)
-	if name == "" {
+	if thread == "" || o.options.Door == nil {
 		return nil
 	}
+	for _, one := range o.options.Servers(o.options.Door.Of(thread)) {
+		if err := o.attach(ctx, l, served(one.Name, thread), native, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach adds one MCP server under a name.
+func (o *OpenCode) attach(ctx context.Context, l *line, name, native string, server runtime.ToolServer) error {
 	o.giving.Lock()
 	given := o.given[name] == l.Generation()
 	o.giving.Unlock()
@@ -67,9 +82,8 @@ func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native stri
 		Error  string `json:"error"`
 	}
 	step := bridge.Step{Do: http.MethodPost, Path: "/mcp", Body: encoded(map[string]any{"name": name,
-		"config": map[string]any{"type": "remote", "enabled": true, "url": o.options.Door.URL() + runtime.ToolPath, "oauth": false,
-			"timeout": toolWait,
-			"headers": map[string]string{"Authorization": "Bearer " + o.options.Door.Of(thread)}}})}
+		"config": map[string]any{"type": "remote", "enabled": true, "url": server.URL, "oauth": false, "timeout": toolWait,
+			"headers": map[string]string{"Authorization": "Bearer " + server.Token}}})}
 	if err := l.request(ctx, "tools", native, step, &states); err != nil {
 		return fmt.Errorf("give opencode the tools of this server: %w", err)
 	}
@@ -84,17 +98,19 @@ func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native stri
 
 // detachTools ends the connection of a deleted conversation. A remaining connection reaches no session.
 func (o *OpenCode) detachTools(ctx context.Context, l *line, thread, native string) {
-	name := o.toolServer(thread)
-	o.giving.Lock()
-	given := o.given[name] == l.Generation()
-	delete(o.given, name)
-	o.giving.Unlock()
-	if !given {
-		return
-	}
-	step := bridge.Step{Do: http.MethodPost, Path: "/mcp/" + name + "/disconnect"}
-	if err := l.request(ctx, "tools", native, step, nil); err != nil {
-		o.options.Launch.Logger.Debug().Err(err).Str("session_id", thread).
-			Msg("opencode keeps a connection to the tools of a session that is gone")
+	for _, server := range o.options.ServerNames() {
+		name := served(server, thread)
+		o.giving.Lock()
+		given := o.given[name] == l.Generation()
+		delete(o.given, name)
+		o.giving.Unlock()
+		if !given {
+			continue
+		}
+		step := bridge.Step{Do: http.MethodPost, Path: "/mcp/" + name + "/disconnect"}
+		if err := l.request(ctx, "tools", native, step, nil); err != nil {
+			o.options.Launch.Logger.Debug().Err(err).Str("session_id", thread).
+				Msg("opencode keeps a connection to the tools of a session that is gone")
+		}
 	}
 }

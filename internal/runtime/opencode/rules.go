@@ -52,20 +52,16 @@ func readOnlyTools() []string {
 }
 
 // rules returns the complete permissions that enforce levels: the first rule resets all earlier ones. It returns
-// *runtime.ControlError for levels that OpenCode cannot enforce. server is the conversation's name of this server's tools,
-// "" for none; bare disables OpenCode's own.
-func (l levels) rules(server string, bare bool) ([]rule, error) {
+// *runtime.ControlError for levels that OpenCode cannot enforce. served are the rules for this server's MCP servers; bare
+// disables OpenCode's own tools.
+func (l levels) rules(served []rule, bare bool) ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
 		// A shell reaches the network under any rules.
 		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network,
 			Enforced: []string{networkEnabled}}
 	}
 	if bare {
-		out := []rule{{"*", "*", deny}}
-		if server != "" {
-			out = append(out, rule{server + "_*", "*", allow})
-		}
-		return out, nil
+		return append([]rule{{"*", "*", deny}}, served...), nil
 	}
 	rest := ask
 	switch {
@@ -89,12 +85,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 		}
 		out = append(out, rule{"webfetch", "*", web}, rule{"websearch", "*", web})
 	}
-	if server != "" {
-		// The tools of this server make their own requests. All conversations in a folder have the MCP servers of
-		// all.
-		out = append(out, rule{serverPrefix + "*", "*", deny}, rule{server + "_*", "*", allow})
-	}
-	return out, nil
+	return append(out, served...), nil
 }
 
 // inForce reports whether permissions match rules, besides later approvals for the session.

@@ -17,7 +17,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		return runtime.Thread{}, err
 	}
 	now := levels{in.Sandbox, in.ApprovalPolicy, in.NetworkAccess}.or(closed())
-	rules, err := now.rules(o.toolServer(in.SessionID), in.NativeToolsOff)
+	rules, err := now.rules(o.toolRules(in.SessionID), in.NativeToolsOff)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
@@ -52,7 +52,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		id = info.ID
 	}
 	o.names.learn(id, info.ID, info.Directory)
-	if in.SessionID != "" || o.options.Tools == "" { // otherwise its rules and its name are not set yet
+	if in.SessionID != "" || len(o.options.ServerNames()) == 0 { // otherwise its rules and its name are not set yet
 		o.names.apply(info.ID, now)
 	}
 	thread := o.described(info)

@@ -117,7 +117,7 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 	if err != nil {
 		return err
 	}
-	rules, err := now.rules(o.toolServer(in.ThreadID), bare)
+	rules, err := now.rules(o.toolRules(in.ThreadID), bare)
 	if err != nil {
 		return err
 	}

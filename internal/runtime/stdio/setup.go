@@ -29,9 +29,9 @@ type Setup struct {
 	// runtime's last process. The next translator may start from it. It returns nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
 	// Door issues the bearer tokens of conversations; nil issues none. Tools is the agent's name for the server's
-	// tools, "" for none; they need a Door.
-	Door  runtime.Door
-	Tools string
+	// tools, and Control its name for the control of sessions, "" for none; they need a Door.
+	Door           runtime.Door
+	Tools, Control string
 	// NativeToolsOff reports whether the agent's own tools are disabled in a conversation; nil means never. It is
 	// false for a conversation that is not stored yet.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
@@ -42,4 +42,22 @@ type Setup struct {
 	TurnWatchdog TurnWatchdog
 	// Version is the server's version, sent to the agent.
 	Version string
+}
+
+// ServerNames returns the agent's names for its MCP servers at the Door.
+func (s *Setup) ServerNames() (names []string) {
+	for _, one := range s.Servers("") {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// Servers returns the MCP servers of a conversation with a bearer token. This server decides about all their tools.
+func (s *Setup) Servers(bearer string) (servers []runtime.ToolServer) {
+	for _, one := range []struct{ name, path string }{{s.Tools, runtime.ToolPath}, {s.Control, runtime.ControlPath}} {
+		if one.name != "" {
+			servers = append(servers, runtime.ToolServer{Name: one.name, URL: s.Door.URL() + one.path, Token: bearer})
+		}
+	}
+	return servers
 }

@@ -119,6 +119,8 @@ type FolderError struct {
 	SessionID string
 	Folder    string
 	Reason    string
+	// Missing means that there is no such folder.
+	Missing bool
 }
 
 // Error implements error.

@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -38,9 +40,14 @@ func TestChecksAreTheSameForEveryRuntime(t *testing.T) {
 	server := s.Start("HARNESS_LOG_LEVEL=warn")
 	server.WaitRuntime()
 	events := server.Follow("after=0")
+	if ready := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/setup", nil)); strings.Contains(ready, "notInstalled") ||
+		strings.Count(ready, "state:ready") == 0 { // CO-23
+		t.Errorf("set up is %s", ready)
+	}
 	for _, one := range everyRuntimeAndCodex() {
 		t.Run(one.name, func(t *testing.T) {
 			t.Run("folder", func(t *testing.T) { one.checkFolder(t, server, events) })
+			t.Run("start", func(t *testing.T) { one.checkStart(t, server, events) })
 			t.Run("network", func(t *testing.T) { one.checkNetwork(t, server) })
 			t.Run("provider", func(t *testing.T) { one.checkProvider(t, server, events) })
 			t.Run("queue", func(t *testing.T) { one.checkQueue(t, s, server, events) })
@@ -57,11 +64,17 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 		t.Fatal(err)
 	}
 	for _, cwd := range []string{"/no/such", file, "missing", "../" + filepath.Base(server.Workspace)} {
-		for path, body := range map[string]programtest.Object{"/api/sessions": d.body(programtest.Object{"cwd": cwd}),
-			"/v1/sessions": {"runtime": d.name, "cwd": cwd, "native_tools": "on"}} {
-			if said := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, path, body)); !strings.Contains(said, "invalid_cwd") {
-				t.Errorf("%s with the folder %q: %s", path, cwd, said)
-			}
+		body := programtest.Object{"runtime": d.name, "cwd": cwd, "native_tools": "on"}
+		if said := fmt.Sprint(server.Want(http.StatusBadRequest, http.MethodPost, "/v1/sessions", body)); !strings.Contains(said, "invalid_cwd") {
+			t.Errorf("/v1/sessions with the folder %q: %s", cwd, said)
+		}
+		status, code := http.StatusBadRequest, "invalid_cwd"
+		if strings.HasSuffix(cwd, "such") || cwd == "missing" { // CO-21
+			status, code = http.StatusUnprocessableEntity, "folder_missing"
+		}
+		if said := fmt.Sprint(server.Want(status, http.MethodPost, "/api/sessions", d.body(programtest.Object{"cwd": cwd}))); !strings.
+			Contains(said, code) {
+			t.Errorf("/api/sessions with the folder %q: %s", cwd, said)
 		}
 	}
 	folder := filepath.Join(server.Workspace, d.name+"-work")
@@ -69,6 +82,10 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 		t.Fatal(err)
 	}
 	session := server.CreateSession(d.body(programtest.Object{"cwd": d.name + "-work"})) // below the workspace
+	suggested := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/folders?q="+d.name+"-", nil))
+	if strings.Count(suggested, "path:"+folder) != 2 || strings.Contains(suggested, "-file") { // recent, and a match
+		t.Errorf("suggested are %s", suggested)
+	}
 	if err := os.Rename(folder, folder+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +111,48 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 	}
 	if status := events.FindTurn(server.Send(session, "MOCK_REPLY[back]")); status != "completed" {
 		t.Errorf("with its folder back the turn ended %s", status)
+	}
+}
+
+// checkStart: one request opens a session and sends its first message, once for a key. An invalid message opens none.
+// CO-22
+func (d driven) checkStart(t *testing.T, server *programtest.Server, events *programtest.Follower) {
+	count := func() int { return len(programtest.List(t, server, "/api/sessions?runtime="+d.name)) }
+	before := count()
+	server.Want(http.StatusBadRequest, http.MethodPost, "/api/sessions", d.body(programtest.Object{"message": programtest.Object{
+		"text": "a", "images": []string{"https://example.org/a.png"}}}))
+	body, err := json.Marshal(d.body(programtest.Object{"message": programtest.Object{"text": "MOCK_REPLY[begun]"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first string
+	for range 2 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/sessions", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", "start-"+d.name)
+		_, answer, _ := strings.Cut(server.Show(request), "\r\n\r\n")
+		started := programtest.Decode[programtest.Object](t, []byte(answer))
+		if first == "" {
+			first = answer
+			if turn := programtest.Text(started, "turn", "turnId"); turn == "" || events.FindTurn(turn) != "completed" {
+				t.Errorf("started is %s", answer)
+			}
+		}
+		said := 0
+		for _, entry := range server.Transcript(programtest.Text(started, "session", "sessionId")) {
+			if programtest.Text(entry, "content") == "MOCK_REPLY[begun]" {
+				said++
+			}
+		}
+		if answer != first || said != 1 {
+			t.Errorf("the message was sent %d times; answered\n%s, before\n%s", said, answer, first)
+		}
+	}
+	if now := count(); now != before+1 {
+		t.Errorf("%d sessions were opened", now-before)
 	}
 }
 

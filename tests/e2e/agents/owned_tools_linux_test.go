@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,6 +79,11 @@ func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
 				})
 			}
 			server.Stop()
+			for _, request := range s.Model.Requests() { // no setting gives agents the control (MC-33)
+				if slices.ContainsFunc(request.Tools, func(tool string) bool { return strings.Contains(tool, "start_session") }) {
+					t.Fatalf("the model is offered %v", request.Tools)
+				}
+			}
 		})
 	}
 }

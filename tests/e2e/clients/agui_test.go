@@ -56,7 +56,7 @@ func TestAGUIsClientRunsSessions(t *testing.T) {
 	t.Parallel()
 	program := aguiProgram(t)
 	s := programtest.New(t)
-	server := s.Start()
+	server := s.Start(webUIOrigins)
 	server.WaitRuntime()
 	run := func(session, message string, during func()) (r ran) {
 		t.Helper()
@@ -109,6 +109,7 @@ func TestAGUIsClientRunsSessions(t *testing.T) {
 	if count := len(approved.Messages); count < 3 || approved.Messages[0].Role != "user" {
 		t.Errorf("the client has the messages %v", approved.Messages)
 	}
+	copilotKitRunsASession(t, s, server)
 }
 
 // aguiEvent is an event as sent.

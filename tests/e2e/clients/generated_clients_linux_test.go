@@ -2,10 +2,7 @@ package clients
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,34 +15,8 @@ import (
 	"testing"
 
 	"harness/client"
-	"harness/tests/outside"
 	"harness/tests/programtest"
 )
-
-// generators returns the folder of the client generators for other languages. The error names the command that
-// installs missing ones.
-func generators(t *testing.T) string {
-	t.Helper()
-	outside.Needs(t, "the generators of clients")
-	root := filepath.Join("..", "..", "..")
-	sum := sha256.New()
-	for _, name := range []string{"package-lock.json", "python.mjs"} {
-		content, err := os.ReadFile(filepath.Join(root, "scripts", "clients", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.Write(content)
-	}
-	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
-	folder, err := filepath.Abs(filepath.Join(cache, "clients-"+hex.EncodeToString(sum.Sum(nil))[:16]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
-		t.Fatalf("the generators of clients are not in the cache (%s); install them with: scripts/clients.sh", folder)
-	}
-	return folder
-}
 
 // clientProgram runs a program in a folder and returns its output.
 func clientProgram(t *testing.T, folder, name string, args ...string) string {

@@ -155,7 +155,7 @@ func (u *terminal) session() string {
 	return programtest.Text(decoded(u.t, u.must("api", "POST", "/api/sessions", "-d", `{"approvalPolicy":"untrusted"}`)), "session", "sessionId")
 }
 
-const whetherToAllow = "or why not: "
+const whetherToAllow = "or type what to do instead: "
 
 // atATerminal runs the interactive commands like a person.
 func atATerminal(t *testing.T, all *terminal) {
@@ -220,7 +220,7 @@ func atATerminal(t *testing.T, all *terminal) {
 			s.awaits(whetherToAllow)
 			u.must("approvals", "accept", u.must("approvals", "list", "--quiet", "--session", session))
 			s.types("n\n")
-			s.awaits("or it has expired")
+			s.awaits("or expired")
 			if s.ends(0); !exists(file) {
 				t.Error("what was allowed elsewhere was not done")
 			}

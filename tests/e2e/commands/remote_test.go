@@ -244,7 +244,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			"no session":        {nil, []string{"sessions", "show", "unknown"}, 1, "not_found"},
 			"no argument":       {nil, []string{"sessions", "show"}, 2, "harness sessions show SESSION"},
 			"two folders":       {nil, []string{"run", "--session", session, "--cwd", "/", "hello"}, 2, "--cwd"},
-			"no such folder":    {nil, []string{"run", "--cwd", "/no/such", "hello"}, 1, "invalid_cwd"},
+			"no such folder":    {nil, []string{"run", "--cwd", "/no/such", "hello"}, 1, "folder_missing"},
 			"a file as folder":  {nil, []string{"run", "--cwd", open, "hello"}, 1, "invalid_cwd"},
 			"an empty prompt":   {nil, []string{"run", " "}, 2, "empty"},
 			"a bad request":     {nil, []string{"api", "/api/nonsense"}, 1, "404"},

@@ -120,8 +120,8 @@ func TestAttachSaysWhatIsWrong(t *testing.T) {
 		{"", []string{"--url", "http://127.0.0.1:1"}, "no server answers at http://127.0.0.1:1"},
 		{"", []string{"--url", url + "/harness"}, "codex's TUI accepts no path"},
 		{"", []string{"--url", "http://127.0.0.1:" + other}, "add app-server to its HARNESS_DOORS"},
-		{"", []string{"--url", url, "00000000-0000-7000-8000-000000000000"}, "there is none of this id"},
-		{"", []string{"--url", url, "-m", "claude", "00000000-0000-7000-8000-000000000000"}, "is for a new session"},
+		{"", []string{"--url", url, "00000000-0000-7000-8000-000000000000"}, "check the id"},
+		{"", []string{"--url", url, "-m", "claude", "00000000-0000-7000-8000-000000000000"}, "needs a new session"},
 	} {
 		cmd := exec.CommandContext(t.Context(), programtest.Program(t), append([]string{"attach"}, one.args...)...)
 		cmd.Env = append(s.Environ(), one.env)

@@ -252,6 +252,13 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 		}
 	})
 
+	t.Run("an absent agent", func(t *testing.T) { // CO-23
+		if _, answer := s.ask(owner, http.MethodGet, "/api/setup", ""); !strings.Contains(answer, `"codex","default":true,"state":"notInstalled"`) ||
+			!strings.Contains(answer, `"command":"npm install -g @openai/codex`) {
+			t.Error(answer)
+		}
+	})
+
 	t.Run("what is there is untouched", func(t *testing.T) {
 		for _, of := range []string{"a", "b", "n"} {
 			if status, answer := s.ask(owner, http.MethodGet, "/v1/sessions/"+sessionOf(of), ""); status != http.StatusOK ||
@@ -271,7 +278,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 // openToLimited are the operations open to a token limited to projects. They show only objects within the limit.
 var openToLimited = map[string]bool{"/api/login/methods": true,
 	"/api": true, "/api/health": true, "/api/ready": true, "/readyz": true, "/healthz": true, "/api/docs": true,
-	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,
+	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/folders": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,
 	"/api/projects": true, "/api/requests": true, "/rpc": true, "/rpc/openrpc.json": true, "/v1": true, "/v1/sessions": true,
 }
 

@@ -4,6 +4,7 @@ import { meaningOf, settledEntry, type Meaning } from "../adapters/wire";
 import type { Frame } from "./link";
 import { Signal } from "./signal";
 import { Transcript } from "./transcript";
+import { text } from "../text";
 import type { Capabilities, Entry, PlanStep, Request, Session, Settled, Usage, Waiting } from "./types";
 
 /** An open session: its transcript and what stands beside it. */
@@ -86,6 +87,12 @@ export class Store {
     this.flush();
   }
 
+  removeSession(sessionId: string) {
+    this.sessions.delete(sessionId);
+    this.list.touch();
+    this.flush();
+  }
+
   /** setUnread notes whether the end of a session was read, here or in another window. */
   setUnread(sessionId: string, unread: boolean) {
     const session = this.sessions.get(sessionId);
@@ -163,7 +170,7 @@ export class Store {
       if (this.settled.has(meaning.request.id)) return;
       this.requests.set(meaning.request.id, meaning.request);
       this.onCall(meaning.request.threadId, "request", meaning.request.summary);
-      this.onNews(`${this.sessions.get(meaning.request.threadId)?.title ?? "A session"} waits for you: ${meaning.request.summary}`);
+      this.onNews(text.request.news(this.sessions.get(meaning.request.threadId)?.title || text.list.untitled, meaning.request.summary));
     } else if (meaning.is === "settled") {
       this.settle(meaning.id, meaning.settled);
     } else return;

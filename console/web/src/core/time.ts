@@ -1,10 +1,13 @@
+import { text } from "../text";
+import { locale } from "../text/language";
+
 /** since words a time that has passed, in ms: "now", "2 min", "3 h", "5 d". */
 export function since(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${minutes} min`;
-  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
-  return `${Math.floor(minutes / (24 * 60))} d`;
+  if (minutes < 1) return text.ages.now;
+  if (minutes < 60) return text.ages.minutes(minutes);
+  if (minutes < 24 * 60) return text.ages.hours(Math.floor(minutes / 60));
+  return text.ages.days(Math.floor(minutes / (24 * 60)));
 }
 
 /** clock words a length of time, in ms, as minutes and seconds. */
@@ -17,4 +20,16 @@ export function clock(ms: number): string {
 export const took = (ms: number) => (ms < 1000 ? `${Math.round(ms)} ms` : ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : clock(ms));
 
 /** timeOf words a time of the day: "2:41 PM". */
-export const timeOf = (at: number) => new Date(at).toLocaleTimeString(undefined, { hour: "numeric", minute: "2-digit" });
+export const timeOf = (at: number) => new Date(at).toLocaleTimeString(locale, { hour: "numeric", minute: "2-digit" });
+
+/** momentOf words a time with its day. */
+export const momentOf = (at: number | string) => new Date(at).toLocaleString(locale);
+
+/** secondOf words a time of the day with its seconds. */
+export const secondOf = (at: number | string) => new Date(at).toLocaleTimeString(locale);
+
+/** dayOf words a day. */
+export const dayOf = (at: number | string) => new Date(at).toLocaleDateString(locale);
+
+/** digits words a number in full: "48,213". */
+export const digits = (n: number) => n.toLocaleString(locale);

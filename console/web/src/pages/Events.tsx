@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { Link as To, useLocation, useSearch } from "wouter";
 import type { Answer, Schemas } from "../api/answers";
-import { text } from "../text/en";
+import { momentOf, secondOf } from "../core/time";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { PageHead } from "../ui/PageHead";
 import { useAnswer } from "../ui/useAnswer";
@@ -13,7 +14,7 @@ function Detail({ event }: { event: Event }) {
   return (
     <aside className="panel" aria-label={event.type}>
       <h2 className="mono">{event.type}</h2>
-      <p className="dim">{new Date(event.time).toLocaleString()} · {words.pos} {event.pos}</p>
+      <p className="dim">{momentOf(event.time)} · {words.pos} {event.pos}</p>
       {event.sessionId && <p><To href={`/s/${encodeURIComponent(event.sessionId)}`}>{words.session}</To></p>}
       <h2>{words.payload}</h2><pre tabIndex={0}>{JSON.stringify(event, null, 2)}</pre>
     </aside>
@@ -61,7 +62,7 @@ export function Events() {
             <tbody>{asked.answer?.data.map((event) => (
               <tr key={event.pos} data-event={event.pos} aria-selected={String(event.pos) === picked || undefined}>
                 <th scope="row"><button type="button" className="quiet mono" onClick={() => filter({ pos: String(event.pos) })}>{event.pos}</button></th>
-                <td className="dim">{new Date(event.time).toLocaleTimeString()}</td>
+                <td className="dim">{secondOf(event.time)}</td>
                 <td className="mono">{event.type}</td>
                 <td data-minor>{event.sessionId ? (client.store.sessions.get(event.sessionId)?.title ?? event.sessionId) : "–"}</td>
                 <td data-minor>{event.actor ? client.nameOf(event.actor) : event.source}</td>

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { Answer, Module } from "../api/answers";
 import { ApiError } from "../core/api";
-import { text } from "../text/en";
+import { momentOf } from "../core/time";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { PageHead } from "../ui/PageHead";
 import { useAnswer } from "../ui/useAnswer";
@@ -30,7 +31,7 @@ function One({ module: m }: { module: Module }) {
         <h2>{m.displayName || m.name}</h2>
         <span className="dim">{m.version}</span>
         <span className={`pill ${well ? "ok" : "error"}`}>{well ? words.well : m.health!.state}</span>
-        {m.trust && <span className={`pill ${m.trust.status === "accepted" ? "" : "waiting"}`}>{m.trust.status.replaceAll("_", " ")}</span>}
+        {m.trust && <span className={`pill ${m.trust.status === "accepted" ? "" : "waiting"}`} title={m.trust.status}>{text.extensions.trusted[m.trust.status] ?? m.trust.status}</span>}
       </header>
       {m.health?.lastError && <pre tabIndex={0}>{m.health.lastError}</pre>}
       <dl className="facts">
@@ -81,7 +82,7 @@ export function Extensions() {
         )}
         {answer && answer.modules.length === 0 && <p className="dim">{text.extensions.none}</p>}
         {answer?.modules.map((m) => <One key={m.name} module={m} />)}
-        {answer && <p className="dim">{text.extensions.loaded} {new Date(answer.loadedAt).toLocaleString()} · {text.extensions.snapshot} <code>{answer.snapshotVersion}</code></p>}
+        {answer && <p className="dim">{text.extensions.loaded} {momentOf(answer.loadedAt)} · {text.extensions.snapshot} <code>{answer.snapshotVersion}</code></p>}
       </div>
     </div>
   );

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { Link as To, useLocation, useSearch } from "wouter";
 import type { Answer, Job } from "../api/answers";
 import { ApiError } from "../core/api";
-import { since, took } from "../core/time";
-import { text } from "../text/en";
+import { momentOf, since, took } from "../core/time";
+import { text } from "../text";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { PageHead } from "../ui/PageHead";
 import { useAnswer } from "../ui/useAnswer";
@@ -39,14 +39,14 @@ function Detail({ job, changed, open }: { job: Job; changed: () => void; open: (
     <aside className="panel" aria-label={job.type}>
       <h2 className="mono">{job.type}</h2>
       <p className="mono dim">{job.id}</p>
-      <p className="dim">{words.owner}: {client.store.projects.get(job.projectId) ?? job.projectId}, {words.attempts.toLowerCase()}: {job.attempts}/{job.maxAttempts}</p>
-      <p><span className="pill" data-state={job.state}>{words.states[job.state] ?? job.state}</span> {job.cancelRequestedAt && !ended(job) && words.canceling}</p>
+      <p className="dim">{words.owner}: {client.store.projects.get(job.projectId) ?? job.projectId} · {words.attempt(job.attempts, job.maxAttempts)}</p>
+      <p><span className="pill" data-state={job.state} title={job.state}>{words.states[job.state] ?? job.state}</span> {job.cancelRequestedAt && !ended(job) && words.canceling}</p>
       {!ended(job) && !job.cancelRequestedAt && client.may("work") && <p><button type="button" className="bad" onClick={cancel}>{words.cancel}</button></p>}
       {ended(job) && client.may("work") && <p><button type="button" onClick={runAgain}>{words.again}</button></p>}
       {failure && <p className="failure" role="alert">{failure}</p>}
       {job.error && <><h2>{words.error}</h2><pre tabIndex={0}>{job.error}</pre></>}
       <h2>{words.timeline}</h2>
-      <ul className="plain-list">{times.map(([name, at]) => <li key={name}>{words.steps[name]} <span className="dim">{new Date(at).toLocaleString()}</span></li>)}</ul>
+      <ul className="plain-list">{times.map(([name, at]) => <li key={name}>{words.steps[name]} <span className="dim">{momentOf(at)}</span></li>)}</ul>
       {job.sourceSessionId && <p><To href={`/s/${encodeURIComponent(job.sourceSessionId)}`}>{words.source}</To></p>}
       {works && <p><To href={`/s/${encodeURIComponent(works)}`}>{words.worker}</To></p>}
       <h2>{words.payload}</h2><pre tabIndex={0}>{pretty(job.payload)}</pre>
@@ -106,7 +106,7 @@ export function Jobs() {
               <thead><tr><th>{words.state}</th><th>{words.type}</th><th data-minor>{words.owner}</th><th data-minor>{words.attempts}</th><th data-minor>{words.took}</th><th>{words.made}</th></tr></thead>
               <tbody>{shown.map((job) => (
                 <tr key={job.id} data-job={job.id} aria-selected={job.id === id || undefined}>
-                  <td><span className={`pill ${job.state === "failed" ? "error" : job.state === "running" ? "running" : ""}`} data-state={job.state}>{words.states[job.state] ?? job.state}</span></td>
+                  <td><span className={`pill ${job.state === "failed" ? "error" : job.state === "running" ? "running" : ""}`} data-state={job.state} title={job.state}>{words.states[job.state] ?? job.state}</span></td>
                   <th scope="row"><button type="button" className="quiet mono" onClick={() => filter({ job: job.id })}>{job.type}</button></th>
                   <td data-minor>{projects.get(job.projectId) ?? job.projectId}</td>
                   <td data-minor>{job.attempts}/{job.maxAttempts}</td>

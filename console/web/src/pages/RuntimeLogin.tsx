@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Answer, Runtime } from "../api/answers";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 
 type Begun = Answer<"/api/runtimes/{runtime}/login", "post">;

@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
 import type { Answer, Schemas } from "../api/answers";
-import { text } from "../text/en";
+import { digits } from "../core/time";
+import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { PageHead } from "../ui/PageHead";
 import { useAnswer } from "../ui/useAnswer";
@@ -27,7 +28,7 @@ export function Usage() {
     if (by === "project") return key === "none" ? words.noProject : (client.store.projects.get(key) ?? key);
     return key;
   };
-  const row = (used: Schemas["Usage"]) => columns.map((column) => <td key={column} data-minor={minor(column)}>{used[column].toLocaleString()}</td>);
+  const row = (used: Schemas["Usage"]) => columns.map((column) => <td key={column} data-minor={minor(column)}>{digits(used[column])}</td>);
   return (
     <div className="jobs">
       <div className="talk">

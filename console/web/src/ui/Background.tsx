@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { clock } from "../core/time";
 import type { BackgroundTask } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useNow } from "./hooks";
 
 /** The background work of a session; frames report every change. */

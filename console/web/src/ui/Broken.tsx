@@ -1,5 +1,5 @@
 import { Component, type ReactNode } from "react";
-import { text } from "../text/en";
+import { text } from "../text";
 
 /** Broken stands where a page has failed: it says so, and how to go on. What was typed is kept. */
 export class Broken extends Component<{ children: ReactNode }, { failure: Error | null }> {

@@ -1,5 +1,5 @@
 import { memo, useEffect, useState } from "react";
-import { text } from "../text/en";
+import { text } from "../text";
 
 /** Beyond this a block is shown as it is: highlighting would hold the page. */
 const longest = 60_000;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { timeOf } from "../core/time";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useNow, useSignal } from "./hooks";
 
 /** How long a connection may be away without a banner, in ms: a server that starts again is there sooner. */
@@ -39,7 +39,7 @@ export function Notices() {
         </div>
       )}
       {client.lostAt !== null && <Reconnecting since={client.lostAt} />}
-      {client.notice && <div className="notice" role="status">{client.notice} <button type="button" className="quiet" onClick={() => client.say(null)}>OK</button></div>}
+      {client.notice && <div className="notice" role="status">{client.notice} <button type="button" className="quiet" onClick={() => client.say(null)}>{text.upgrade.dismiss}</button></div>}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { usePreferences } from "./preferences";
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { since } from "../core/time";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useNow } from "./hooks";
 import type { Asked } from "./useAnswer";
 
@@ -11,7 +11,7 @@ export function PageHead({ title, asked, children }: { title: string; asked: Ask
     <>
       <header className="head">
         <h1>{title}</h1>
-        {asked.at > 0 && <span className="dim">{text.operator.read} {since(now - asked.at)}</span>}
+        {asked.at > 0 && <span className="dim">{text.operator.updated(now - asked.at < 60_000 ? null : since(now - asked.at))}</span>}
         <span className="grow" />
         {children}
       </header>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { answersTo, mark, markOwn, type, unmarked, type Marked } from "../core/questions";
 import type { Question } from "../core/types";
-import { text } from "../text/en";
+import { text } from "../text";
 
 function QuestionField({ question: q, marked, change }: { question: Question; marked: Marked; change: (now: Marked) => void }) {
   const kind = q.multiple ? "checkbox" : "radio";

@@ -2,9 +2,10 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Open } from "../core/store";
 import { partsOf } from "../core/entries";
-import { text } from "../text/en";
-import { EntryView, Fold } from "./EntryView";
+import { text } from "../text";
+import { DecidedTogether, EntryView, Fold } from "./EntryView";
 import { useClient, useList, useSignal } from "./hooks";
+import { Who } from "./Who";
 
 /** How far from the edge the next window is read, in px. */
 const prefetch = 1500;
@@ -102,7 +103,7 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
   return (
     <div className="transcript">
       <div
-        className="scroll" ref={box} role="log" aria-live="off" aria-label={text.session.loading.replace(/…|Reading the /g, "")} tabIndex={0}
+        className="scroll" ref={box} role="log" aria-live="off" aria-label={text.session.transcript} tabIndex={0}
         onScroll={onScroll}
         onWheel={(e) => e.deltaY < 0 && follow(false)}
         onTouchMove={() => follow(false)}
@@ -118,16 +119,17 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
             {(part, i) => (
               <div key={part.key}>
                 {i > 0 && open.newBehind !== null && parts[i - 1]!.ids.includes(open.newBehind) && <p className="new-behind" role="separator">{text.session.newBehind}</p>}
-                {part.fold ? <Fold transcript={transcript} ids={part.ids} /> : <EntryView transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />}
+                {part.fold ? <Fold transcript={transcript} ids={part.ids} /> : part.ids.length > 1 ? <DecidedTogether transcript={transcript} ids={part.ids} /> : <EntryView transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />}
               </div>
             )}
           </Virtualizer>
+          {parts.length === 0 && open.sending.length === 0 && !open.loading && <p className="dim center empty">{text.session.empty}</p>}
           {open.sending.map((message) => (
-            <article key={message.key} className="entry user sending"><div className="said">{message.text}</div><footer className="dim">{text.session.sending}</footer></article>
+            <article key={message.key} className="entry user sending"><Who name={text.request.you} /><div className="said">{message.text}</div><p className="line">{text.session.sending}</p></article>
           ))}
         </div>
       </div>
-      {!follows && <button type="button" className="follow" onClick={() => void newest()}>{missed > 0 ? `${missed} ${text.session.follow}` : text.session.bottom}</button>}
+      {!follows && <button type="button" className="follow" onClick={() => void newest()}>{missed > 0 ? text.session.follow(missed) : text.session.bottom}</button>}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useRef, useState, type FocusEvent, type KeyboardEvent } from "react";
 import { aims, focused, press, type Aim } from "../core/requestKeys";
-import { text } from "../text/en";
+import { text } from "../text";
 import { useClient } from "./hooks";
 import { usePreferences } from "./preferences";
 

@@ -36,7 +36,7 @@ func (c *Checker) CheckFolder(cwd string) (string, error) {
 		reason = c.Unusable(folder)
 	}
 	if reason != "" {
-		return "", &session.FolderError{Folder: cmp.Or(cwd, folder), Reason: reason}
+		return "", &session.FolderError{Folder: cmp.Or(cwd, folder), Reason: reason, Missing: reason == notThere}
 	}
 	return folder, nil
 }
@@ -73,13 +73,15 @@ func (c *Checker) folderAt(cwd string) (folder, reason string) {
 	return "", "a relative path is below the server's workspace " + c.Root + ", and this one leaves it"
 }
 
+const notThere = "it does not exist"
+
 // Unusable returns why an agent cannot work in a folder, "" if it can. enter checks whether the agents' user may enter
 // it; nil if the agents run as the server's user.
 func Unusable(folder string, enter func(string) error) string {
 	info, err := os.Stat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "it does not exist"
+		return notThere
 	case errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir():
 		return "it is not a folder"
 	case err != nil && !errors.Is(err, fs.ErrPermission):
