@@ -16,6 +16,11 @@ import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
 
+/** First is the shell of index.html, until the server has answered. */
+function First({ says }: { says: string }) {
+  return <div className="first"><div><b>Harness</b><i /><i /><i /></div><div><p className="dim" role="status">{says}</p><i /><i /><i /></div></div>;
+}
+
 function Sessions({ id }: { id: string | null }) {
   return (
     <div className="sessions" data-picked={id !== null || undefined}>
@@ -29,7 +34,7 @@ function Pages() {
   const client = useClient();
   useSignal(client.signal);
   if (client.state === "login") return <Login />;
-  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.first}</p>;
+  if (!client.me) return <First says={client.notice ?? text.link.first} />;
   return (
     <Shell>
       <Switch>
