@@ -7,7 +7,7 @@ export const base = env("CONSOLE_URL");
 const control = env("CONSOLE_CONTROL");
 export const token = env("CONSOLE_TOKEN");
 /** How long a state is waited for, in ms. */
-export const patience = 60_000;
+export const patience = Number(process.env.CONSOLE_PATIENCE ?? 60_000);
 
 /** launch starts the headless shell, or the whole browser, which uses three times the processor time. */
 export const launch = (whole = false) => chromium.launch({
@@ -110,6 +110,12 @@ export const live = (page) => page.locator('[data-link="live"]').waitFor({ state
 export const finished = (page, n = 1) => page.locator('.entry.assistant[data-status="complete"]').nth(n - 1).waitFor();
 export const said = (page) => page.locator(".entry.assistant .md").allInnerTexts();
 export const pill = (page, state) => page.locator(`.head .pill[data-state="${state}"]`).waitFor();
+
+/** menu picks an action of the menu in a part of the page. */
+export async function menu(page, part, action, name = "More actions") {
+  await part.getByRole("button", { name, exact: true }).click();
+  await page.getByRole("menuitem", { name: action, exact: true }).click();
+}
 
 /** aims has a letter aim at a button of a request. One that comes too soon counts as typing, which ends when the focus leaves. */
 export async function aims(page, card, letter) {

@@ -5,7 +5,7 @@ import type { Answer } from "./api/answers";
 import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
-import { Outbox, type Way } from "./core/outbox";
+import { Outbox, Unanswered, type Way } from "./core/outbox";
 import { Push } from "./core/push";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
@@ -18,6 +18,8 @@ type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 /** How long a stop waits for messages that were entered before it, in ms. */
 const stopWaits = 1000;
+/** When a message without an answer is sent again while the connection holds, and until when it is sent without a click, in ms. */
+const [resumesAfter, sendsByItself] = [3000, 600_000];
 /** How long an end is looked at before it is noted as read, in ms. */
 const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
@@ -46,16 +48,20 @@ export class Client {
   private readonly people = new Map<string, string>();
   /** A message of one line: a gap that was reloaded, a failure. */
   notice: string | null = null;
-  /** What the server says about how to get in, when it wants a login. */
+  /** Why the one-time link in the page's address did not sign in. */
   wanted: string | null = null;
   upgraded = false;
+  /** What was just done and can be undone. */
+  done: { what: string; undo: () => Promise<void> } | null = null;
+  /** Grows when a session was archived or is no longer. */
+  archivedRev = 0;
   private readonly link: Link;
   private rereading: Promise<void> | null = null;
   private unknown: ReturnType<typeof setTimeout> | null = null;
 
   constructor(readonly base: string) {
     this.api = new Api(base);
-    this.api.onLogin = (why) => this.toLogin(why);
+    this.api.onLogin = () => this.toLogin();
     this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
@@ -70,7 +76,10 @@ export class Client {
       },
       changed: (state) => {
         this.state = state;
-        if (state === "live") void this.checkVersion();
+        if (state === "live") {
+          void this.checkVersion();
+          this.resume();
+        }
         this.wasLive ||= state === "live";
         if (state === "live" || state === "login") this.lostAt = null;
         else if (this.wasLive) this.lostAt ??= Date.now();
@@ -162,6 +171,33 @@ export class Client {
     this.touch();
   }
 
+  /** finish notes what was just done, null when that is past. */
+  finish(done: Client["done"]) {
+    this.done = done;
+    this.touch();
+  }
+
+  /** archive takes a session out of the list, and offers to undo that. */
+  async archive(session: Session): Promise<void> {
+    await this.api.post(`${pathOf(session.sessionId)}/archive`);
+    this.store.removeSession(session.sessionId);
+    this.archivedRev++;
+    this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
+  }
+
+  async unarchive(sessionId: string): Promise<void> {
+    await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    this.archivedRev++;
+    await this.sessions();
+    this.touch();
+  }
+
+  /** archivedSessions are the newest archived ones, of a project or of all. */
+  async archivedSessions(project: string): Promise<Session[]> {
+    const query = new URLSearchParams({ view: "console", archived: "true", limit: "100", ...(project && { project }) });
+    return (await this.api.get<Listed>(`/api/sessions?${query}`)).data;
+  }
+
   /** tryNow connects at once. */
   tryNow() {
     this.link.retry();
@@ -217,6 +253,22 @@ export class Client {
       await this.api.post(`${pathOf(sessionId)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
       this.outbox.answered(message);
     } catch (err) {
+      if (!(err instanceof ApiError) || [502, 503, 504].includes(err.status)) throw new Unanswered();
+      if (err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
+      throw err;
+    }
+  }
+
+  /** begin makes a session and sends its first message, once however often it is asked for until it is answered. */
+  async begin(wanted: Record<string, unknown> & { message: { text: string } }): Promise<Session> {
+    const message = JSON.stringify(["new", wanted]);
+    const { key } = this.outbox.sent(message, { to: "messages" });
+    try {
+      const { session } = await this.api.post<{ session: Session }>("/api/sessions", wanted, { "Idempotency-Key": key });
+      this.outbox.answered(message);
+      this.store.putSession(session);
+      return session;
+    } catch (err) {
       if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
     }
@@ -249,12 +301,24 @@ export class Client {
     let composing = this.composed.get(sessionId);
     if (!composing) {
       composing = new Composing(sessionId, this.drafts, (said, behind) => this.post(sessionId, said, behind),
-        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered));
+        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered),
+        (err) => {
+          if (!(err instanceof Unanswered)) return false;
+          if (this.state === "live") setTimeout(() => this.resume(), resumesAfter); // else it goes out once the connection is back
+          return true;
+        });
       this.composed.set(sessionId, composing);
     }
     return composing;
   }
   private readonly composed = new Map<string, Composing>();
+
+  /** resume sends what is held for want of an answer, unless that is so long ago that it may not be meant any more. */
+  private resume() {
+    for (const composing of this.composed.values()) {
+      if (composing.heldSince !== null && Date.now() - composing.heldSince < sendsByItself) composing.resume();
+    }
+  }
 
   /** post sends a message: at once to a session that is idle or is to be steered, else behind its turn. */
   private async post(sessionId: string, { text: said, images, effort, steer }: Said, behind: boolean): Promise<void> {
@@ -410,10 +474,10 @@ export class Client {
     }
   }
 
-  private toLogin(why: string) {
+  private toLogin() {
     this.link.stop();
     this.state = "login";
-    this.wanted = why;
+    this.wanted = null;
     this.touch();
   }
 

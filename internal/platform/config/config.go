@@ -28,7 +28,6 @@ type Config struct {
 	Console        bool     // HARNESS_CONSOLE
 	Doors          []string // HARNESS_DOORS; see HasDoor
 	ControlAgents  string   // HARNESS_CONTROL_AGENTS: off, read or write
-	ACPServers     string   // HARNESS_ACP_MCP
 	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
@@ -47,6 +46,7 @@ type Config struct {
 	Node              Node          // address and certificates for other nodes
 	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
 	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
+	Checkpoints       string        // HARNESS_CHECKPOINTS: on or off
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention

@@ -10,9 +10,8 @@ import (
 
 // maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. Four came last:
 // HARNESS_TRACES_GENAI, because conventions in development must not change spans that operators read, HARNESS_DOORS,
-// because an operator must be able to close a protocol that is open by default, HARNESS_ACP_MCP, because an operator
-// may refuse what a client would otherwise only find ignored, and HARNESS_CONTROL_AGENTS, because agents control nothing
-// unless an operator wants that.
+// because an operator must be able to close a protocol that is open by default, HARNESS_CONTROL_AGENTS, because agents
+// control nothing unless an operator wants that, and HARNESS_CHECKPOINTS, because copies of people's files are stored.
 const maxSettings = 114
 
 func TestSettingsAreFew(t *testing.T) {

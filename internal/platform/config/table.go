@@ -71,10 +71,6 @@ func serverVariables() []Variable {
 			Doc: "What an agent may do at `/mcp/control`, an MCP server that it then has, for its session and those it starts: nothing, " +
 				"read, or also start and write to sessions. It never decides a request.",
 			field: func(c *Config) any { return &c.ControlAgents }},
-		{Name: "HARNESS_ACP_MCP", Default: "ignore", Allowed: "ignore, refuse",
-			Doc: "MCP servers that a client of the Agent Client Protocol names for a session: ignore them and say so in the " +
-				"session, or refuse the session. An agent never gets them.",
-			field: func(c *Config) any { return &c.ACPServers }},
 	})
 }
 
@@ -127,6 +123,10 @@ func storeVariables() []Variable {
 			Doc: "Of HARNESS_WORKSPACES=git: the git repository that folders of sessions are pushed to, below refs/harness/, and nothing " +
 				"else is. The server's user must be able to push there without being asked.",
 			field: func(c *Config) any { return &c.WorkspaceRemote }},
+		{Name: "HARNESS_CHECKPOINTS", Default: "on", Enum: []string{"on", "off"},
+			Doc: "Whether the folder of a session is read before and after each turn, so that its changes can be shown. The states are " +
+				"kept in DATA_DIR/shadows (up to 1 GiB at a time, never below 1 GiB of free disk). Needs git.",
+			field: func(c *Config) any { return &c.Checkpoints }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
