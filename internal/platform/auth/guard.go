@@ -183,7 +183,7 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 	message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
 	switch {
 	case refused && slices.ContainsFunc(shown, isLogin):
-		message = "this login has ended or is unknown to this server: log in again"
+		message = "this sign-in has ended or is unknown to this server: sign in again"
 	case refused:
 		message = "this access token is unknown to this server, was revoked or has expired: ask an admin for another one; " +
 			"harness token prints the owner's"

@@ -319,9 +319,9 @@ var (
 	// ErrWrongTurn means that the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
 	// ErrTurnUnsettled means that it is not known yet whether a turn started; the caller may ask again.
-	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
+	ErrTurnUnsettled = errors.New("it is not known yet whether the turn started")
 	// ErrTurnUnknown means that it will stay unknown whether a turn started, or which one.
-	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
+	ErrTurnUnknown = errors.New("it is unknown whether the turn started")
 	// ErrNotMaterialized means that the runtime has nothing stored under the session's id. The session cannot be
 	// archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
