@@ -195,8 +195,8 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 
 // NeedsToken returns the message that explains why this machine is not trusted, and how to authenticate.
 func NeedsToken(why string) string {
-	return "programs of this machine need a token, because " + why + ": `harness open` logs a browser in, `harness token` prints the token " +
-		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
+	return "local programs need a token because " + why + ": `harness open` signs a browser in, `harness token` prints the token " +
+		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every local program in, agents too"
 }
 
 func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Refusal, braked bool) {

@@ -28,7 +28,7 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 24,
 			Allowed: "at least 24 printable ASCII characters without spaces (openssl rand -hex 24 makes one)",
 			check:   isToken, Doc: "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. " +
-				"Unset: the server listens on loopback only, and asks programs of this machine for the owner's token where they are not trusted.",
+				"Unset: the server listens on loopback only, and asks local programs for the owner's token where they are not trusted.",
 			field: func(c *Config) any { return &c.AuthToken }},
 		{Name: "HARNESS_TRUST_LOCAL", Default: "false",
 			Doc: "Let every program of this machine in as an administrator without a token, also where agents cannot be kept from " +

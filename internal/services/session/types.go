@@ -328,7 +328,7 @@ var (
 	// ErrDefaultsLocked means that the configuration sets the controls of new sessions.
 	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")
 	// ErrBadCursor means that this server did not issue the list cursor.
-	ErrBadCursor = errors.New("cursor is not one this server gave out")
+	ErrBadCursor = errors.New("unknown cursor: it was not issued by this server")
 )
 
 // DeletedError means that the session was permanently deleted (410).
