@@ -17,6 +17,7 @@ func (s *server) runtimeRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/runtimes", OfRuntimes: true, Handle: s.listRuntimes},
 		{Method: http.MethodGet, Path: "/api/runtimes/:runtime", OfRuntimes: true, Handle: s.getRuntime},
+		{Method: http.MethodGet, Path: "/api/setup", Access: rest.AccessOperator, OfRuntimes: true, Handle: s.getSetup},
 		{Method: http.MethodPost, Path: "/api/runtimes/:runtime/login", Access: rest.AccessAdmin, Body: loginBody, Mapped: true,
 			Handle: s.loginRuntime},
 	}

@@ -687,6 +687,20 @@ const (
 	RetryTurn409JSONResponseBody0CodeUnsupportedByRuntime      RetryTurn409JSONResponseBody0Code = "unsupported_by_runtime"
 )
 
+// Defines values for GetSetup200JSONResponseBodyAgentsLogins.
+const (
+	GetSetup200JSONResponseBodyAgentsLoginsKey  GetSetup200JSONResponseBodyAgentsLogins = "key"
+	GetSetup200JSONResponseBodyAgentsLoginsPage GetSetup200JSONResponseBodyAgentsLogins = "page"
+)
+
+// Defines values for GetSetup200JSONResponseBodyAgentsState.
+const (
+	GetSetup200JSONResponseBodyAgentsStateNotInstalled GetSetup200JSONResponseBodyAgentsState = "notInstalled"
+	GetSetup200JSONResponseBodyAgentsStateReady        GetSetup200JSONResponseBodyAgentsState = "ready"
+	GetSetup200JSONResponseBodyAgentsStateSignIn       GetSetup200JSONResponseBodyAgentsState = "signIn"
+	GetSetup200JSONResponseBodyAgentsStateUnavailable  GetSetup200JSONResponseBodyAgentsState = "unavailable"
+)
+
 // Defines values for ListSkillsParamsForceReload.
 const (
 	ListSkillsParamsForceReloadFalse ListSkillsParamsForceReload = "false"
@@ -2981,6 +2995,9 @@ type GetLoginMethods200JSONResponseBody_Providers struct {
 type GetLoginMethods200JSONResponseBody struct {
 	Providers []GetLoginMethods200JSONResponseBody_Providers `json:"providers"`
 	Status    interface{}                                    `json:"status"`
+
+	// Token `POST /api/login` accepts a token.
+	Token bool `json:"token"`
 }
 
 // EndLoginsFormdataBody defines parameters for EndLogins.
@@ -4520,6 +4537,44 @@ type UnarchiveSession409JSONResponseBody struct {
 type UploadPictureParams struct {
 	// Name The file name.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
+}
+
+// GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
+type GetSetup200JSONResponseBodyAgentsLogins string
+
+// GetSetup200JSONResponseBodyAgentsState defines parameters for GetSetup.
+type GetSetup200JSONResponseBodyAgentsState string
+
+// GetSetup200JSONResponseBody_Agents defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Agents struct {
+	// Command The command that does it on the server's machine.
+	Command *string `json:"command,omitempty"`
+	Default bool    `json:"default"`
+
+	// Logins The ways to log in with `POST /api/runtimes/{runtime}/login`.
+	Logins []GetSetup200JSONResponseBodyAgentsLogins `json:"logins"`
+	Name   string                                    `json:"name"`
+
+	// Remedy What to do.
+	Remedy  *string                                `json:"remedy,omitempty"`
+	State   GetSetup200JSONResponseBodyAgentsState `json:"state"`
+	Version *string                                `json:"version,omitempty"`
+}
+
+// GetSetup200JSONResponseBody_Server defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Server struct {
+	// Problem Why it is not ready.
+	Problem *string `json:"problem,omitempty"`
+	Ready   bool    `json:"ready"`
+	Remedy  *string `json:"remedy,omitempty"`
+	Version string  `json:"version"`
+}
+
+// GetSetup200JSONResponseBody defines parameters for GetSetup.
+type GetSetup200JSONResponseBody struct {
+	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
+	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
+	Server GetSetup200JSONResponseBody_Server   `json:"server"`
 }
 
 // ListSkillsParams defines parameters for ListSkills.
@@ -7703,7 +7758,7 @@ type ClientInterface interface {
 	// Corresponds with POST /api/login/links (the `CreateLoginLink` operationId).
 	CreateLoginLink(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetLoginMethods List the OpenID Connect providers for login
+	// GetLoginMethods List the ways to log in
 	//
 	// Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 	GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8507,6 +8562,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
 	UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSetup Say what is ready and what is missing before agents can work
+	//
+	// Corresponds with GET /api/setup (the `GetSetup` operationId).
+	GetSetup(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSkills List skills
 	//
@@ -9573,7 +9633,7 @@ func (c *Client) CreateLoginLink(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// GetLoginMethods List the OpenID Connect providers for login
+// GetLoginMethods List the ways to log in
 //
 // Corresponds with GET /api/login/methods (the `GetLoginMethods` operationId).
 func (c *Client) GetLoginMethods(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11478,6 +11538,21 @@ func (c *Client) UnarchiveSession(ctx context.Context, sessionID SessionID, reqE
 // Corresponds with POST /api/sessions/{sessionId}/uploads (the `UploadPicture` operationId).
 func (c *Client) UploadPictureWithBody(ctx context.Context, sessionID SessionID, params *UploadPictureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUploadPictureRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSetup Say what is ready and what is missing before agents can work
+//
+// Corresponds with GET /api/setup (the `GetSetup` operationId).
+func (c *Client) GetSetup(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSetupRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -18184,6 +18259,33 @@ func NewUploadPictureRequestWithBody(server string, sessionID SessionID, params 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetSetupRequest constructs an http.Request for the GetSetup method
+func NewGetSetupRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/setup")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

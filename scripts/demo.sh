@@ -82,7 +82,7 @@ if [ "$code" = 0 ] && [ -t 0 ]; then
 	echo "Go on in another terminal while this one waits (words for the model: MOCK_CMD[a command], MOCK_REPLY[an answer]):"
 	echo "  HARNESS_URL=$url $harness run 'MOCK_REPLY[hi]'"
 	echo "  HARNESS_URL=$url $harness sessions list"
-	echo "  $url/api/docs in a browser"
+	echo "  $url in a browser; $url/api/docs is the API"
 	printf 'Enter ends the demo: '
 	read -r _ || :
 fi

@@ -53,8 +53,7 @@ func Run(ctx context.Context, cfg *config.Config, further []RuntimeMaker, as Opt
 		return errors.Join(err, server.Stop())
 	}
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.NodeID).
-		Msg("harness is serving: " + server.URL() +
-			"/readyz says what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+		Msg("harness is serving: open " + server.URL() + " in a browser; " + server.URL() + "/readyz says what is missing, if anything")
 	server.access.sayAccess(as.Terminal)
 	if as.Ready != nil {
 		if err := as.Ready(server.URL()); err != nil {

@@ -76,6 +76,7 @@ type runtimes struct {
 
 	table    []RuntimeMaker // the runtimes that the server supports
 	makers   []RuntimeMaker
+	found    bool // the makers are those found on this machine, and not configured
 	adapters []runtime.Adapter
 	codex    *codex.Codex                 // nil unless codex is configured
 	confined atomic.Pointer[confine.Plan] // how agents are started, nil before that is decided
@@ -92,7 +93,7 @@ func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 		table = append(table, acpMaker(profile))
 	}
 	if len(cfg.Runtimes) == 0 {
-		cfg.Runtimes = FoundRuntimes(cfg)
+		cfg.Runtimes, r.found = FoundRuntimes(cfg), true
 	}
 	var chosen []RuntimeMaker
 	for _, name := range cfg.Runtimes {
@@ -118,14 +119,41 @@ func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 // machine.
 func FoundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
-	for _, other := range []struct{ name, program string }{
-		{claude.Name, cfg.ClaudeBin}, {acp.Gemini().Name, cfg.GeminiBin}, {opencode.Name, cfg.OpenCodeBin},
-	} {
-		if _, err := exec.LookPath(other.program); err == nil {
-			found = append(found, other.name)
+	for _, one := range installable(cfg)[1:] {
+		if _, err := exec.LookPath(one.program); err == nil {
+			found = append(found, one.name)
 		}
 	}
 	return found
+}
+
+// agentProgram is an agent that can be installed.
+type agentProgram struct {
+	name, program string
+	install       func() runtime.Install
+}
+
+// installable returns the agents that this program can drive and people install, codex first.
+func installable(cfg *config.Config) []agentProgram {
+	gemini := acp.Gemini()
+	return []agentProgram{
+		{codex.Name, CodexBin(cfg), new(codex.Codex).Install}, {claude.Name, cfg.ClaudeBin, new(claude.Runtime).Install},
+		{gemini.Name, cfg.GeminiBin, func() runtime.Install { return runtime.Install{Command: gemini.Install, Setting: gemini.Setting} }},
+		{opencode.Name, cfg.OpenCodeBin, new(opencode.OpenCode).Install},
+	}
+}
+
+// absent returns the agents that are not on this machine, among the configured ones if there are any.
+func (r *runtimes) absent() (all []operations.AbsentAgent) {
+	for _, one := range installable(r.cfg) {
+		if !r.found && !slices.Contains(r.cfg.Runtimes, one.name) {
+			continue
+		}
+		if _, err := exec.LookPath(one.program); err != nil {
+			all = append(all, operations.AbsentAgent{Name: one.name, Install: one.install()})
+		}
+	}
+	return all
 }
 
 // Start starts to supervise the runtimes. A missing one is no error; health reports it.

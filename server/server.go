@@ -407,6 +407,7 @@ func (s *Server) operations() operations.Options {
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
+		Absent:    s.runtimes.absent,
 	}
 	for _, one := range s.runtimes.makers {
 		if one.preview {

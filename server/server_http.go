@@ -136,7 +136,7 @@ func (s *Server) startACP(ctx context.Context) (err error) {
 	s.acp, err = acp.New(acp.Options{
 		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: s.journal, Reads: s.journal, Version: version.Program(),
 		Rate: s.cfg.Limits.RPCRate, Context: s.patient, Refused: s.metrics.Doors.Refused(config.DoorACP),
-		RefuseServers: s.cfg.ACPServers == "refuse", Yolo: s.cfg.AllowYolo, Images: s.artifacts,
+		Yolo: s.cfg.AllowYolo, Images: s.artifacts,
 	})
 	if err != nil {
 		return err

@@ -8,10 +8,8 @@ package acp
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,8 +28,6 @@ type Options struct {
 	Version string
 	// Rate limits the messages of one caller per minute; 0 means no limit.
 	Rate int
-	// RefuseServers refuses sessions with MCP servers of a client, which are never used. Otherwise the session says so.
-	RefuseServers bool
 	// Yolo allows the mode without approvals and sandbox.
 	Yolo bool
 	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
@@ -55,9 +51,6 @@ type Server struct {
 	door.Core[event]
 	opts    Options
 	methods map[string]*method
-
-	mu    sync.Mutex
-	peers map[*peer]struct{}
 }
 
 // New creates a Server. It fails if a method is in the table twice.
@@ -69,7 +62,7 @@ func New(options Options) (*Server, error) {
 		options.Refused = func(string) {}
 	}
 	s := &Server{Core: door.NewCore(door.NewDesk(options.Rate, options.Clock), door.NewFollows(options.Journal, show)), opts: options,
-		methods: map[string]*method{}, peers: map[*peer]struct{}{}}
+		methods: map[string]*method{}}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
 			return nil, fmt.Errorf("ACP method %s is in the table twice", m.name)
@@ -111,23 +104,8 @@ func (s *Server) Join(r *http.Request, socket *stream.Socket) stream.Listener {
 	}
 	p := &peer{Caller: door.NewCaller(r, socket, s.opts.Context), server: s, out: door.NewOutbox(socket), runtime: name,
 		views: door.NewViews[*follow](socket, protocol), cancels: map[string]int{}}
-	s.mu.Lock()
-	s.peers[p] = struct{}{}
-	s.mu.Unlock()
-	context.AfterFunc(socket.Context(), p.leave)
+	context.AfterFunc(socket.Context(), p.views.Close)
 	return p
-}
-
-// changed shows the options of a session to the sockets that follow it.
-func (s *Server) changed(session string) {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.peers))
-	s.mu.Unlock()
-	for _, p := range all {
-		if f := p.views.Of(session); f != nil {
-			f.showOptions()
-		}
-	}
 }
 
 var _ stream.Protocol = (*Server)(nil)

@@ -24,6 +24,7 @@ type event struct {
 	ended   bool   // the session was deleted
 	moved   bool   // the session may be in another project
 	queue   bool   // the queued messages changed
+	options bool   // the controls changed
 }
 
 // show reads a record; false for one that clients do not get.
@@ -40,6 +41,8 @@ func show(record journal.Record) (event, bool) {
 		e.ended = true
 	case session.EventProjectUpdated:
 		e.moved = true
+	case session.EventControlsChanged:
+		e.options = true
 	case "message_queue_updated":
 		e.queue = true
 	default:

@@ -19,6 +19,7 @@ type follow struct {
 	session   session.Session // as the client knows it
 	following *door.Following[event]
 
+	showing sync.Mutex // held while the options are read and shown
 	mu      sync.Mutex
 	pos     int64 // of the event that is being sent
 	late    bool  // the client catches up
@@ -97,6 +98,8 @@ func (f *follow) give(e event) {
 		}
 	case e.queue:
 		f.checkQueue()
+	case e.options:
+		f.optionsChanged()
 	case e.asked != "":
 		f.reading[e.asked] = true
 		f.peer.server.Desk.Background(func() { f.askOpen(f.peer.Context, false) })
@@ -119,9 +122,7 @@ func (f *follow) around(e event) {
 	switch e.method {
 	case wire.MethodTurnStarted:
 		f.checkQueue()
-		if !f.late {
-			f.peer.server.Desk.Background(f.showOptions)
-		}
+		f.optionsChanged() // the message of the turn may have changed them
 	case wire.MethodTurnCompleted:
 		f.turnEnded(wire.Members(e.params, "turn")[0])
 	case wire.MethodTurnPlan:

@@ -196,13 +196,13 @@ func (c *call) change(ctx context.Context, option, value string) (object, error)
 	}
 	if !next.Equal(found.Controls) {
 		by := operations.Audit{Actor: c.Actor(), Source: protocol}
+		f.knows(next) // by the answer
 		changed, err := c.ops().SetControls(ctx, id, operations.ScopeSession, next, by)
 		if err != nil {
+			f.knows(found.Controls)
 			return nil, err
 		}
 		found.Controls = changed.Controls
-		f.knows(found.Controls)
-		c.after = append(c.after, func() { c.server.changed(id) })
 	}
 	return f.offers(ctx, found), nil
 }
@@ -226,9 +226,17 @@ func (f *follow) choose(option, value string, models []runtime.Model, next *sess
 	return nil
 }
 
-// showOptions shows the options if they are not those that the client knows. A change over another protocol shows at
-// the next turn, which is the first to have it.
+// optionsChanged shows the options in the background. A client that catches up has them by its answer. It requires f.mu.
+func (f *follow) optionsChanged() {
+	if !f.late {
+		f.peer.server.Desk.Background(f.showOptions)
+	}
+}
+
+// showOptions shows the options if they are not those that the client knows.
 func (f *follow) showOptions() {
+	f.showing.Lock() // what is read later is shown later
+	defer f.showing.Unlock()
 	ctx := f.peer.Context
 	found, err := f.peer.ops().Find(ctx, f.id)
 	if err != nil {

@@ -181,11 +181,3 @@ func (c *call) failed(ctx context.Context, err error) *door.Failure {
 	}
 	return c.attempt(c.method.name).FailureOf(ctx, err, door.CodeInvalidParams)
 }
-
-// leave ends what the socket follows.
-func (p *peer) leave() {
-	p.server.mu.Lock()
-	delete(p.server.peers, p)
-	p.server.mu.Unlock()
-	p.views.Close()
-}

@@ -45,9 +45,6 @@ func (c *call) open() (in opened, err error) {
 	if err := c.read(&in); err != nil {
 		return in, err
 	}
-	if c.server.opts.RefuseServers && len(in.MCPServers) > 0 {
-		return in, door.Invalid("this server takes no MCP servers of clients: remove mcpServers")
-	}
 	if in.Cwd != nil && !filepath.IsAbs(*in.Cwd) {
 		return in, door.Invalid("cwd is not absolute")
 	}

@@ -162,7 +162,7 @@ func TestSessionsAreListedAndClosed(t *testing.T) {
 	}
 }
 
-// FE-44: model and effort are options, and every client learns a change. MCP servers of the client are named as unused.
+// FE-44: model and effort are options, and every client learns a change at once, whichever client made it. MCP servers of the client are named as unused.
 func TestOptionsChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -188,6 +188,14 @@ func TestOptionsChange(t *testing.T) {
 	set("model", "thorough", `"currentValue":"thorough"`)
 	bob.until("session/update", `"config_option_update"`)
 	set("effort", "high", `"currentValue":"high"`)
+	if _, err := b.EditControls(t.Context(), id, session.ControlEdit{Edit: func(now session.Controls) session.Controls {
+		model := "quick"
+		now.Model = &model
+		return now
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	bob.until("session/update", `"currentValue":"quick"`)
 	c.call("session/set_mode", `{"sessionId":"`+id+`","modeId":"ask"}`)
 }
 

@@ -77,8 +77,9 @@ func (s *loginAPI) loginMethods(context.Context, *rest.Input) (rest.Reply, error
 	}
 	return rest.OK(struct {
 		Status    string        `json:"status"`
+		Token     bool          `json:"token"`
 		Providers []loginMethod `json:"providers"`
-	}{"ok", methods})
+	}{"ok", true, methods})
 }
 
 // providerOf returns the provider in the path.

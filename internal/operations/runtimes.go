@@ -27,6 +27,7 @@ type RuntimeAdmin struct {
 	runtimes  Runtimes
 	statuses  map[string]RuntimeStatus
 	providers func(name string) []environment.ProviderStatus
+	absent    func() []AbsentAgent
 }
 
 // Runtime describes one of the server's runtimes.

@@ -41,6 +41,8 @@ type Options struct {
 	Jobs Jobs
 	// Providers lists the clouds that can serve a runtime's models, by the runtime's name; nil: none.
 	Providers func(name string) []environment.ProviderStatus
+	// Absent lists the agents that the server could drive if they were installed; nil: none.
+	Absent func() []AbsentAgent
 	// Searching finds titles and entries. Required for Service.Search.
 	Searching Searching
 	// Events lists events. Required for Service.Events and Service.Event.
@@ -77,7 +79,8 @@ type Service struct {
 // New creates a Service.
 func New(o Options) *Service {
 	access := &Access{lookups: o.Sessions.Lookups, jobs: o.Jobs, statuses: o.RuntimeStatus}
-	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
+	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers,
+		absent: o.Absent}
 	reader := &Reader{access: access, store: o.Sessions.Reader}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}

@@ -261,19 +261,18 @@ export const cases = (test) => {
 
   test("Claude Code: a session is started with it, streams, asks, and is answered", async (browser) => {
     const { page, close } = await open(browser, "/");
-    await page.getByRole("button", { name: "New session", exact: true }).click();
-    await page.getByLabel("Agent").selectOption("claude");
-    await page.getByRole("dialog").getByLabel("File access").selectOption("danger-full-access");
-    await page.getByRole("dialog").getByLabel("Approvals").selectOption("untrusted");
-    await page.getByRole("dialog").getByLabel("Network").selectOption("enabled");
+    await page.getByLabel("First message").fill("MOCK_SLOW[4] MOCK_HOLD[claude]");
+    await page.getByRole("button", { name: /^Agent, model, access/ }).click();
+    await page.getByRole("dialog").getByLabel("Agent", { exact: true }).selectOption("claude");
+    await page.getByRole("dialog").getByLabel("Ask first").check();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: /^Agent, model, access: Claude Code.*Ask first/ }).waitFor();
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForURL(/\/s\/.+/);
     const id = page.url().split("/s/")[1];
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
     await eventually("only what it offers is offered", async () => (await page.getByLabel("File access").locator("option").evaluateAll((all) => all.map((one) => one.value))).join() === capabilities.sandboxes.join());
     const field = page.getByLabel("Message");
-    await field.fill("MOCK_SLOW[4] MOCK_HOLD[claude]");
-    await field.press("Enter");
     await pill(page, "running");
     await order("release", { name: "claude" });
     await finished(page);

@@ -7,7 +7,7 @@ export const base = env("CONSOLE_URL");
 const control = env("CONSOLE_CONTROL");
 export const token = env("CONSOLE_TOKEN");
 /** How long a state is waited for, in ms. */
-export const patience = 60_000;
+export const patience = Number(process.env.CONSOLE_PATIENCE ?? 60_000);
 
 /** launch starts the headless shell, or the whole browser, which uses three times the processor time. */
 export const launch = (whole = false) => chromium.launch({

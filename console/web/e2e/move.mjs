@@ -18,7 +18,7 @@ export const cases = (test) => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Show this list").waitFor();
     await page.keyboard.press("Escape");
-    for (const [keys, path] of [["gi", "inbox"], ["gj", "jobs"], ["gx", "extensions"], ["gr", "runtimes"], ["gs", ""]]) {
+    for (const [keys, path] of [["gi", "inbox"], ["gj", "jobs"], ["gx", "extensions"], ["gr", "runtimes"], ["gs", "sessions"], ["gn", ""]]) {
       for (const key of keys) await page.keyboard.press(key);
       await page.waitForURL(`${base}/${path}`);
     }
@@ -107,7 +107,7 @@ export const cases = (test) => {
     await close();
   });
 
-  test("sessions stand by project, and those behind the first hundred are there on demand", async (browser) => {
+  test("sessions of one project are shown on demand, and those behind the first hundred are there on demand", async (browser) => {
     const id = await newSession("In a project");
     await api("POST", `/api/sessions/${id}/project`, { projectId: (await api("POST", "/api/projects", { name: "Orchard" })).project.projectId });
     const { page, close } = await open(browser, "/");
@@ -119,7 +119,12 @@ export const cases = (test) => {
       await route.fulfill({ response: answer, json: cursor ? { ...listed, data: [{ ...first[0], sessionId: "behind", title: "Behind the first hundred" }], nextCursor: null } : { ...listed, nextCursor: "on" } });
     });
     await page.reload();
-    await page.locator(".rows section", { has: page.getByRole("heading", { name: "Orchard" }) }).locator(`[data-session="${id}"]`).waitFor();
+    await page.getByLabel("Project", { exact: true }).selectOption({ label: "Orchard" });
+    await eventually("only that project is shown", async () => (await page.locator(".row").evaluateAll((rows) => rows.map((row) => row.dataset.session))).join() === id);
+    await page.reload(); // the address has the filter
+    await page.locator(`[data-session="${id}"]`).waitFor();
+    assert.equal(await page.locator(".row").count(), 1);
+    await page.getByLabel("Project", { exact: true }).selectOption("");
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByText("Behind the first hundred").waitFor();
     assert.equal(await page.getByRole("button", { name: "Load more" }).count(), 0);

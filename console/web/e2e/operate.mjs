@@ -1,6 +1,6 @@
 // The pages of those who operate the server.
 import assert from "node:assert/strict";
-import { api, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
+import { api, base, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
 
 export const cases = (test) => {
   test("runtimes: how each is, what it can, how to log in", async (browser) => {
@@ -112,7 +112,7 @@ export const cases = (test) => {
   });
 
   test("settings: who administers the server sees what it runs with, without secrets", async (browser) => {
-    const { page, close } = await open(browser, "/settings");
+    const { page, close } = await open(browser, "/settings/server");
     const setting = (name) => page.locator(`[data-setting="${name}"]`);
     await setting("HARNESS_AUTH_TOKEN").getByText("[redacted]").waitFor();
     assert.match(await setting("DEFAULT_APPROVAL_POLICY").innerText(), /untrusted \(environment variable\)/);
@@ -120,6 +120,7 @@ export const cases = (test) => {
     await page.getByLabel("Show settings at their default").check();
     await setting("HARNESS_CONSOLE").getByText("(default)").waitFor();
     assert.ok(!(await page.content()).includes(token));
+    await page.goto(`${base}/settings/defaults`);
     const picker = page.getByLabel("Defaults for new sessions: File access");
     const before = await picker.inputValue();
     const wanted = before === "read-only" ? "workspace-write" : "read-only";
@@ -148,7 +149,9 @@ export const cases = (test) => {
     const viewer = await api("POST", "/api/tokens", { name: "settings-viewer", role: "viewer" });
     const other = await open(browser, "/settings", { as: viewer.secret });
     await other.page.getByText("Can read").waitFor();
-    assert.equal(await other.page.getByRole("region", { name: "Server" }).count(), 0);
+    assert.equal(await other.page.getByRole("link", { name: /Server|Defaults|tokens|Jobs|Events|Extensions/ }).count(), 0);
+    await other.page.goto(`${base}/settings/server`);
+    await other.page.getByText("This page needs the role Admin.").waitFor();
     await other.close();
     await api("DELETE", `/api/tokens/${viewer.token.id}`);
   });
@@ -178,8 +181,9 @@ export const cases = (test) => {
     await reason.waitFor();
     assert.equal(await button.isDisabled(), true);
     assert.deepEqual((await api("GET", `/api/sessions/${id}/session-controls`)).defaults, defaults);
-    await page.goto(`${new URL(page.url()).href.replace(/s\/[^/]+$/, "settings")}`);
-    await page.getByRole("region", { name: "Server" }).getByText("SESSION_DEFAULTS_LOCKED and").waitFor();
+    await page.goto(`${base}/settings/defaults`);
+    await page.getByText("SESSION_DEFAULTS_LOCKED and").waitFor();
+    await page.goto(`${base}/settings/server`);
     assert.match(await page.locator('[data-setting="SESSION_DEFAULTS_LOCKED"]').innerText(), /true \(environment variable\)/);
     await order("kill");
     await order("start");

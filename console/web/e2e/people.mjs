@@ -283,13 +283,13 @@ export const cases = (test) => {
     await waits(id);
     const barriers = [];
     const { page, close } = await open(browser, "/");
-    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".plain-list li"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
+    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
       await page.goto(base + path);
       await page.locator(there).first().waitFor();
       await live(page);
       if (path === "/?palette") {
         await page.keyboard.press("Control+k");
-        await page.getByRole("option").first().waitFor();
+        await page.locator(".palette [role=option]").first().waitFor();
       }
       barriers.push(...(await barriersOf(page, path)));
     }

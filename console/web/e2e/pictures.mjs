@@ -46,7 +46,7 @@ export async function pictures(browser, folder) {
       await page.locator(".row").nth(2).waitFor();
       await page.keyboard.press("Control+k");
       await page.keyboard.type("th");
-      await page.getByRole("option").first().waitFor();
+      await page.locator(".palette [role=option]").first().waitFor();
     }],
   ];
   for (const [look, options] of Object.entries(looks)) {

@@ -49,7 +49,7 @@ export const cases = (test) => {
     const { page, context, trouble, close } = await open(browser, "/settings");
     await context.grantPermissions(["notifications"], { origin: new URL(base).origin });
     await subscribes(context, `${service}/one`, keys);
-    await page.goto(`${base}/settings`);
+    await page.goto(`${base}/settings/notifications`);
     await live(page);
     const cdp = await context.newCDPSession(page);
     const workers = [];
@@ -67,7 +67,7 @@ export const cases = (test) => {
     const message = JSON.parse(keys.read(Buffer.from(await order("pushed"), "base64")));
     assert.deepEqual([message.kind, message.sessionId, message.title, message.text], ["approval.waiting", id, "Push me", "An approval is waiting"]);
 
-    await page.goto(`${base}/settings`);
+    await page.goto(`${base}/settings/notifications`);
     await live(page);
     const deliver = async () => {
       const { registrationId } = workers.findLast((one) => !one.isDeleted && one.scopeURL.startsWith(base));
@@ -85,12 +85,13 @@ export const cases = (test) => {
     });
     await page.locator(".head", { hasText: "Push me" }).waitFor();
 
-    await page.goto(`${base}/settings`);
+    await page.goto(`${base}/settings/notifications`);
     await page.getByLabel("When Harness is closed").uncheck();
     await eventually("the server knows it no more", async () => (await api("GET", "/api/push")).data.length === 0);
     assert.equal(await page.evaluate(() => localStorage.getItem("test.subscribed")), null);
     await page.getByLabel("When Harness is closed").check();
     await eventually("and then again", async () => (await api("GET", "/api/push")).data.length === 1);
+    await page.goto(`${base}/settings`);
     await page.getByRole("button", { name: "Sign out" }).click();
     await eventually("a logout ends it", async () => (await api("GET", "/api/push")).data.length === 0);
     await page.getByLabel("Access token").waitFor();

@@ -5,8 +5,8 @@ import { api, base, eventually, finished, live, newSession, open, send } from ".
 
 /** places are the pages, with what is there when one is shown. */
 export const places = (id) => [
-  ["/", "[data-session]"], [`/s/${id}`, ".entry.assistant"], ["/inbox", "h1"], ["/jobs", "h1"], ["/events", "[data-event]"], ["/usage", "[data-used]"],
-  ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/settings", "fieldset"], ["/there-is-none", "#page a"],
+  ["/sessions", "[data-session]"], ["/", "form.prompt"], [`/s/${id}`, ".entry.assistant"], ["/inbox", "h1"], ["/jobs", "h1"], ["/events", "[data-event]"], ["/usage", "[data-used]"],
+  ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/people", "form"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/there-is-none", "#page a"],
 ];
 
 /** worked is a session with one command, one changed file and an answer. */

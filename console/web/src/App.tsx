@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Link as To, Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
 import { Extensions } from "./pages/Extensions";
@@ -6,44 +7,40 @@ import { Events } from "./pages/Events";
 import { Jobs } from "./pages/Jobs";
 import { Login } from "./pages/Login";
 import { Runtimes } from "./pages/Runtimes";
-import { SessionList } from "./pages/SessionList";
+import { Start } from "./pages/Start";
+import { Manage, Sessions } from "./pages/Sessions";
 import { SessionPage } from "./pages/SessionPage";
 import { Settings } from "./pages/Settings";
 import { Usage } from "./pages/Usage";
 import { text } from "./text";
-import { AgentTrouble } from "./ui/AgentTrouble";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
-
-function Sessions({ id }: { id: string | null }) {
-  return (
-    <div className="sessions" data-picked={id !== null || undefined}>
-      <SessionList current={id} />
-      {id === null ? <div className="pick pad"><h1 className="unseen">{text.nav.sessions}</h1><p className="dim">{text.session.pick}</p><AgentTrouble /></div> : <SessionPage key={id} sessionId={id} />}
-    </div>
-  );
-}
+import { phone, useMedia } from "./ui/shellContext";
 
 function Pages() {
   const client = useClient();
   useSignal(client.signal);
+  const isPhone = useMedia(phone);
+  const needs = (page: ReactNode) => (client.may("work") ? page : <p className="pad">{text.set.needs.work}</p>);
   if (client.state === "login") return <Login />;
   if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.first}</p>;
   return (
     <Shell>
       <Switch>
-        <Route path="/"><Sessions id={null} /></Route>
-        <Route path="/sessions"><Sessions id={null} /></Route>
-        <Route path="/login"><Sessions id={null} /></Route>
-        <Route path="/s/:id">{({ id }) => <Sessions id={decodeURIComponent(id)} />}</Route>
+        <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
+        <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
+        <Route path="/login"><Start /></Route>
+        <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
+        <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
         <Route path="/inbox"><Inbox /></Route>
-        <Route path="/jobs"><Jobs /></Route>
-        <Route path="/events"><Events /></Route>
+        <Route path="/jobs">{needs(<Jobs />)}</Route>
+        <Route path="/events">{needs(<Events />)}</Route>
         <Route path="/usage"><Usage /></Route>
-        <Route path="/extensions"><Extensions /></Route>
+        <Route path="/extensions">{needs(<Extensions />)}</Route>
         <Route path="/runtimes"><Runtimes /></Route>
-        <Route path="/settings"><Settings /></Route>
+        <Route path="/settings"><Settings topic="general" /></Route>
+        <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
         <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
       </Switch>
     </Shell>

@@ -46,16 +46,20 @@ export class Client {
   private readonly people = new Map<string, string>();
   /** A message of one line: a gap that was reloaded, a failure. */
   notice: string | null = null;
-  /** What the server says about how to get in, when it wants a login. */
+  /** Why the one-time link in the page's address did not sign in. */
   wanted: string | null = null;
   upgraded = false;
+  /** What was just done and can be undone. */
+  done: { what: string; undo: () => Promise<void> } | null = null;
+  /** Grows when a session was archived or is no longer. */
+  archivedRev = 0;
   private readonly link: Link;
   private rereading: Promise<void> | null = null;
   private unknown: ReturnType<typeof setTimeout> | null = null;
 
   constructor(readonly base: string) {
     this.api = new Api(base);
-    this.api.onLogin = (why) => this.toLogin(why);
+    this.api.onLogin = () => this.toLogin();
     this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
@@ -162,6 +166,33 @@ export class Client {
     this.touch();
   }
 
+  /** finish notes what was just done, null when that is past. */
+  finish(done: Client["done"]) {
+    this.done = done;
+    this.touch();
+  }
+
+  /** archive takes a session out of the list, and offers to undo that. */
+  async archive(session: Session): Promise<void> {
+    await this.api.post(`${pathOf(session.sessionId)}/archive`);
+    this.store.removeSession(session.sessionId);
+    this.archivedRev++;
+    this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
+  }
+
+  async unarchive(sessionId: string): Promise<void> {
+    await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    this.archivedRev++;
+    await this.sessions();
+    this.touch();
+  }
+
+  /** archivedSessions are the newest archived ones, of a project or of all. */
+  async archivedSessions(project: string): Promise<Session[]> {
+    const query = new URLSearchParams({ view: "console", archived: "true", limit: "100", ...(project && { project }) });
+    return (await this.api.get<Listed>(`/api/sessions?${query}`)).data;
+  }
+
   /** tryNow connects at once. */
   tryNow() {
     this.link.retry();
@@ -216,6 +247,21 @@ export class Client {
     try {
       await this.api.post(`${pathOf(sessionId)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
       this.outbox.answered(message);
+    } catch (err) {
+      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
+      throw err;
+    }
+  }
+
+  /** begin makes a session and sends its first message, once however often it is asked for until it is answered. */
+  async begin(wanted: Record<string, unknown> & { message: { text: string } }): Promise<Session> {
+    const message = JSON.stringify(["new", wanted]);
+    const { key } = this.outbox.sent(message, { to: "messages" });
+    try {
+      const { session } = await this.api.post<{ session: Session }>("/api/sessions", wanted, { "Idempotency-Key": key });
+      this.outbox.answered(message);
+      this.store.putSession(session);
+      return session;
     } catch (err) {
       if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
@@ -410,10 +456,10 @@ export class Client {
     }
   }
 
-  private toLogin(why: string) {
+  private toLogin() {
     this.link.stop();
     this.state = "login";
-    this.wanted = why;
+    this.wanted = null;
     this.touch();
   }
 

@@ -28,7 +28,6 @@ type Config struct {
 	Console        bool     // HARNESS_CONSOLE
 	Doors          []string // HARNESS_DOORS; see HasDoor
 	ControlAgents  string   // HARNESS_CONTROL_AGENTS: off, read or write
-	ACPServers     string   // HARNESS_ACP_MCP
 	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 

@@ -13,6 +13,7 @@ type gone struct{ name, instead string }
 // goneVariables are refused for one version: silently ignoring a value would change what a server does.
 func goneVariables() []gone {
 	all := []gone{
+		{"HARNESS_ACP_MCP", "unset it: MCP servers of a client are never given to an agent, and the session says so"},
 		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "unset it: it is always 10 s"},
 		{"HARNESS_RPC_PATHS", "unset it: JSON-RPC is always served on /rpc and /ws"},
 		{"HARNESS_RUNTIME_CALL_TIMEOUT_MS", "unset it: it is always 2 minutes"},

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. Four came last:
+// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. Three came last:
 // HARNESS_TRACES_GENAI, because conventions in development must not change spans that operators read, HARNESS_DOORS,
-// because an operator must be able to close a protocol that is open by default, HARNESS_ACP_MCP, because an operator
-// may refuse what a client would otherwise only find ignored, and HARNESS_CONTROL_AGENTS, because agents control nothing
-// unless an operator wants that.
-const maxSettings = 114
+// because an operator must be able to close a protocol that is open by default, and HARNESS_CONTROL_AGENTS, because agents
+// control nothing unless an operator wants that.
+const maxSettings = 113
 
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, Console: true, Doors: []string{"app-server", "acp", "ag-ui", "mcp"}, ACPServers: "ignore", ControlAgents: "off",
+		Host: "127.0.0.1", Port: 3001, Console: true, Doors: []string{"app-server", "acp", "ag-ui", "mcp"}, ControlAgents: "off",
 
 		Tools: Tools{Native: "on", Mode: "auto", Sandbox: "docker"},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
@@ -188,7 +188,7 @@ func otherValue(v Variable) string {
 		"HARNESS_TOOLS_SANDBOX":        "docker:r.example/a:1",
 		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81",
-		"HARNESS_NODE_ADDRESS":         "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_DOORS": "none", "HARNESS_ACP_MCP": "refuse",
+		"HARNESS_NODE_ADDRESS":         "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_DOORS": "none",
 		"HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",
 		"HOST":                     "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",

@@ -71,10 +71,6 @@ func serverVariables() []Variable {
 			Doc: "What an agent may do at `/mcp/control`, an MCP server that it then has, for its session and those it starts: nothing, " +
 				"read, or also start and write to sessions. It never decides a request.",
 			field: func(c *Config) any { return &c.ControlAgents }},
-		{Name: "HARNESS_ACP_MCP", Default: "ignore", Allowed: "ignore, refuse",
-			Doc: "MCP servers that a client of the Agent Client Protocol names for a session: ignore them and say so in the " +
-				"session, or refuse the session. An agent never gets them.",
-			field: func(c *Config) any { return &c.ACPServers }},
 	})
 }
 

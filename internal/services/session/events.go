@@ -16,6 +16,8 @@ const EventMessageSent = "message.sent"
 // Types of the package's internal events: they are stored, and no client receives them.
 const (
 	EventTranscriptPruned = "transcript.pruned"
+	// EventControlsChanged is the type of the event for changed controls of a session.
+	EventControlsChanged = "session.controls_changed"
 )
 
 // EventSource names this package as the source of events.

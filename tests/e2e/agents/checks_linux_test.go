@@ -40,6 +40,10 @@ func TestChecksAreTheSameForEveryRuntime(t *testing.T) {
 	server := s.Start("HARNESS_LOG_LEVEL=warn")
 	server.WaitRuntime()
 	events := server.Follow("after=0")
+	if ready := fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/setup", nil)); strings.Contains(ready, "notInstalled") ||
+		strings.Count(ready, "state:ready") == 0 { // CO-23
+		t.Errorf("set up is %s", ready)
+	}
 	for _, one := range everyRuntimeAndCodex() {
 		t.Run(one.name, func(t *testing.T) {
 			t.Run("folder", func(t *testing.T) { one.checkFolder(t, server, events) })

@@ -38,6 +38,7 @@ func TestTheDemoIsAFirstTurn(t *testing.T) {
 			s.awaits(whetherToAllow)
 			s.types(answer)
 			s.awaits(written)
+			s.awaits(" in a browser")
 			s.awaits("Enter ends the demo")
 			s.types("\n")
 			s.ends(0)

@@ -77,7 +77,6 @@ func TestTheSDKLoadsSessionsOfEveryRuntime(t *testing.T) {
 	if answer.Error != nil {
 		t.Errorf("the mode is refused: %+v", answer.Error)
 	}
-	configured.begin("session/prompt", say(session, "MOCK_REPLY[done]"))
 	_, after := clients.until("a client learned the other's mode", func(one came) bool {
 		return one.On == other.name && one.Update != nil && strings.Contains(string(one.Update.Update), `"config_option_update"`)
 	})

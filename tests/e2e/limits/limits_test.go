@@ -252,6 +252,13 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 		}
 	})
 
+	t.Run("an absent agent", func(t *testing.T) { // CO-23
+		if _, answer := s.ask(owner, http.MethodGet, "/api/setup", ""); !strings.Contains(answer, `"codex","default":true,"state":"notInstalled"`) ||
+			!strings.Contains(answer, `"command":"npm install -g @openai/codex`) {
+			t.Error(answer)
+		}
+	})
+
 	t.Run("what is there is untouched", func(t *testing.T) {
 		for _, of := range []string{"a", "b", "n"} {
 			if status, answer := s.ask(owner, http.MethodGet, "/v1/sessions/"+sessionOf(of), ""); status != http.StatusOK ||

@@ -62,6 +62,9 @@ func TestRolesOfLogins(t *testing.T) {
 		}
 	}
 	server.Headers = map[string]string{"Authorization": "Bearer " + ownersToken}
+	if _, ways := server.Ask(http.MethodGet, "/api/login/methods", nil); !strings.Contains(ways, `"token":true`) {
+		t.Errorf("ways to log in are %s", ways)
+	}
 	if methods := programtest.Get[struct{ Providers []struct{ Name, URL string } }](server, "/api/login/methods").Providers; len(methods) != 4 ||
 		methods[1].Name != "entra" || methods[1].URL != "/api/login/oidc/entra" {
 		t.Errorf("methods are %v", methods)

@@ -192,6 +192,12 @@ func TestAClientOfACPAtAnotherNode(t *testing.T) {
 	d.call("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
 	d.call("session/load", `{"sessionId":"`+session+`","cwd":"/","mcpServers":[]}`)
 	named := `"sessionId":"` + session + `"`
+	policy := func(value, mode string) {
+		n.a.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/approval-policy", programtest.Object{"approvalPolicy": value})
+		d.until("current_mode_update", `"`+mode+`"`)
+	}
+	policy("on-request", "edit")
+	policy("untrusted", "ask")
 	prompt := func(text, more string) string {
 		return d.ask("session/prompt", `{`+named+`,"prompt":[{"type":"text","text":"`+text+`"}`+more+`]}`)
 	}

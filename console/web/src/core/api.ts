@@ -21,8 +21,8 @@ export class ApiError extends Error {
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
 
 export class Api {
-  /** Called when the server wants a login, with what it says about how to get in. */
-  onLogin: (why: string) => void = () => {};
+  /** Called when the server wants a login. */
+  onLogin: () => void = () => {};
 
   constructor(readonly base: string, private readonly send: Fetch = (input, init) => fetch(input, init)) {}
 
@@ -61,7 +61,7 @@ export class Api {
     }
     if (response.ok) return answer as T;
     const refusal = new ApiError(response.status, answer, path);
-    if (refusal.unauthorized && path !== "/api/login") this.onLogin(refusal.message);
+    if (refusal.unauthorized && path !== "/api/login") this.onLogin();
     throw refusal;
   }
 }

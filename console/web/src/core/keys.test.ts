@@ -7,7 +7,7 @@ test("g and a letter go somewhere, if they come one after another", () => {
   const typed = (keys: string) => [...keys].map((key) => chord.press(key).to).filter(Boolean).join();
   expect(typed("gi")).toBe("/inbox");
   expect(typed("i")).toBe("");
-  expect(typed("gxgs")).toBe("/extensions,/");
+  expect(typed("gxgs")).toBe("/extensions,/sessions");
   expect(typed("gyi")).toBe("");
   expect(typed("ggj")).toBe("/jobs");
   chord.press("g");

@@ -1,5 +1,5 @@
 // Keys that lead to a page, after `g`.
-export const goes: Record<string, string> = { s: "/", i: "/inbox", j: "/jobs", e: "/events", u: "/usage", x: "/extensions", r: "/runtimes", ",": "/settings" };
+export const goes: Record<string, string> = { s: "/sessions", n: "/", i: "/inbox", j: "/jobs", e: "/events", u: "/usage", x: "/extensions", r: "/runtimes", ",": "/settings" };
 
 /** How long after `g` the second letter counts, in ms. */
 const patience = 1500;

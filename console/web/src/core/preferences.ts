@@ -9,10 +9,14 @@ export type Preferences = {
   sound: boolean;
   /** Diffs side by side. */
   split: boolean;
+  /** The sidebar is shown, where there is room for it. */
+  sidebar: boolean;
+  /** Less motion than the system asks for. */
+  still: boolean;
 };
 
 const name = "harness.preferences";
-const defaults: Preferences = { theme: "system", language: "system", keys: true, notify: "ask", sound: false, split: false };
+const defaults: Preferences = { theme: "system", language: "system", keys: true, notify: "ask", sound: false, split: false, sidebar: true, still: false };
 
 export function readPreferences(store: Pick<Storage, "getItem">): Preferences {
   try {

@@ -87,6 +87,12 @@ export class Store {
     this.flush();
   }
 
+  removeSession(sessionId: string) {
+    this.sessions.delete(sessionId);
+    this.list.touch();
+    this.flush();
+  }
+
   /** setUnread notes whether the end of a session was read, here or in another window. */
   setUnread(sessionId: string, unread: boolean) {
     const session = this.sessions.get(sessionId);

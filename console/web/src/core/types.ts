@@ -19,11 +19,13 @@ export type Entry = {
 export type Session =
   Pick<Schemas["Session"], "sessionId" | "title" | "cwd" | "projectId" | "createdAt" | "updatedAt"> &
   Required<Pick<Schemas["Session"], "runtime" | "state" | "activeTurnId" | "pendingCount">> &
-  Pick<Schemas["Session"], "retryableTurnId" | "activity"> & {
+  Pick<Schemas["Session"], "retryableTurnId" | "activity" | "lastEntryAt"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
     /** The user has not read the end of it. */
     unread?: boolean;
+    /** The branch of its folder. */
+    branch?: string | null;
   };
 
 /** Work of a session that goes on outside its turns. */

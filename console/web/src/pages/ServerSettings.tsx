@@ -5,17 +5,29 @@ import type { Controls } from "../core/types";
 import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Choice, levels } from "../ui/Pickers";
+import { Setting, Switch } from "../ui/Setting";
 import { useAnswer } from "../ui/useAnswer";
-import { line } from "./RunsWith";
 
 const words = text.server;
 
-/** Defaults are what new sessions run with, in what the first runtime offers; locked is why they are not to be changed. */
-function Defaults({ now, locked, again }: { now: Controls; locked: string | null; again: () => void }) {
+/** useServer are the server's settings, and why they could not be read. */
+function useServer() {
   const client = useClient();
+  const asked = useAnswer(() => client.api.get<Answer<"/api/server/settings">>("/api/server/settings"), []);
+  const { failure, again } = asked;
+  return { ...asked, failed: failure && <p className="failure" role="alert">{text.operator.failed}{failure} <button type="button" onClick={again}>{text.operator.again}</button></p> };
+}
+
+/** DefaultSettings are what new sessions run with, in what the first agent offers. */
+export function DefaultSettings() {
+  const client = useClient();
+  const { answer, failed, again } = useServer();
   const [failure, setFailure] = useState<string | null>(null);
-  const { answer } = useAnswer(() => client.api.get<Answer<"/api/runtimes">>("/api/runtimes"), []);
-  const offered = answer?.data[0]?.capabilities;
+  const runtimes = useAnswer(() => client.api.get<Answer<"/api/runtimes">>("/api/runtimes"), []);
+  const offered = runtimes.answer?.data[0]?.capabilities;
+  if (!answer) return failed;
+  const now: Controls = answer.defaults;
+  const locked = answer.defaultsEditable ? null : answer.defaultLockReason;
   const change = async (part: Partial<Controls>) => {
     setFailure(null);
     const { model, approvalPolicy, networkAccess, filesystemSandbox } = { ...now, ...part };
@@ -28,39 +40,38 @@ function Defaults({ now, locked, again }: { now: Controls; locked: string | null
   };
   return (
     <>
-      <h3>{words.defaults}</h3>
-      <p>{line(now)}</p>
-      {offered && <p>{levels.map(([name, capability, label]) => (
-        <Choice key={name} label={`${words.defaults}: ${label}`} value={now[name]} reason={locked === null ? undefined : "defaults-locked"} change={(value) => void change({ [name]: value })}
-          choices={(offered[capability] ?? []).map((choice): [string, string] => [choice, text.access[choice] ?? choice])} />
-      ))}</p>}
-      {locked !== null && <p id="defaults-locked" className="dim">{locked}. {text.session.lockedBy}</p>}
+      <ul className="items">
+        <Setting label={text.composer.model}><span className="dim">{now.model ?? text.composer.anyModel()}</span></Setting>
+        {offered && levels.map(([name, capability, label]) => (
+          <Setting key={name} label={label}>
+            <Choice label={`${words.defaults}: ${label}`} value={now[name]} reason={locked === null ? undefined : "defaults-locked"} change={(value) => void change({ [name]: value })}
+              choices={(offered[capability] ?? []).filter((choice) => choice !== "on-failure").map((choice): [string, string] => [choice, text.access[choice] ?? choice])} />
+          </Setting>
+        ))}
+      </ul>
+      {locked !== null && <p id="defaults-locked" className="dim small">{locked}. {text.session.lockedBy}</p>}
       {failure && <p className="failure" role="alert">{failure}</p>}
     </>
   );
 }
 
-/** ServerSettings are what the server was started with, for those who administer it, and what new sessions run with. */
+/** ServerSettings are what the server was started with. */
 export function ServerSettings() {
-  const client = useClient();
   const [all, setAll] = useState(false);
-  const { answer, failure, again } = useAnswer(() => client.api.get<Answer<"/api/server/settings">>("/api/server/settings"), []);
+  const { answer, failed } = useServer();
   const shown = answer?.data.filter((one) => all || one.source !== "default") ?? [];
   return (
     <section aria-label={words.title}>
-      <h2>{words.title}</h2>
-      {failure && <p className="failure" role="alert">{text.operator.failed}{failure} <button type="button" onClick={again}>{text.operator.again}</button></p>}
+      {failed}
       {answer && (
         <>
-          <Defaults now={answer.defaults} locked={answer.defaultsEditable ? null : answer.defaultLockReason} again={again} />
-          <h3>{words.started}</h3>
           <p className="dim">{words.restart}</p>
-          <label className="option"><input type="checkbox" checked={all} onChange={(e) => setAll(e.target.checked)} /> {words.all}</label>
-          <dl className="facts">
+          <ul className="items">
+            <Switch label={words.all} on={all} change={setAll} />
             {shown.map((one) => (
-              <div className="fact" key={one.name} data-setting={one.name}><dt className="mono">{one.name}</dt><dd><span className="mono">{one.value || words.none}</span> <span className="dim">({words.sources[one.source]})</span></dd></div>
+              <li key={one.name} data-setting={one.name}><span className="grow mono">{one.name}</span><span className="set-value"><span className="mono">{one.value || words.none}</span> <span className="dim small">({words.sources[one.source]})</span></span></li>
             ))}
-          </dl>
+          </ul>
         </>
       )}
     </section>

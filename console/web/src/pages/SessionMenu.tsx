@@ -34,7 +34,7 @@ export function SessionMenu({ session, close }: { session: Session; close: () =>
         <div className="actions">
           <button type="submit" className="primary" disabled={title.trim() === ""}>{text.session.save}</button>
           {offers("fork") && <button type="button" onClick={run(fork)}>{text.session.fork}</button>}
-          {offers("archive") && <button type="button" onClick={run(() => client.api.post(`/api/sessions/${id}/archive`), "/")}>{text.session.archive}</button>}
+          {offers("archive") && <button type="button" onClick={run(() => client.archive(session), "/")}>{text.session.archive}</button>}
           <button type="button" onClick={run(() => client.markUnread(session.sessionId), "/")}>{text.session.unread}</button>
           <button type="button" onClick={close}>{text.session.cancel}</button>
         </div>

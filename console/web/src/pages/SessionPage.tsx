@@ -31,7 +31,7 @@ function Header({ open, session, stop, escaped }: { open: Open; session: Session
   const share = open.usage?.window ? Math.round((100 * open.usage.used) / open.usage.window) : null;
   return (
     <header className="head">
-      <To href="/" className="back" aria-label={text.session.back}>‹</To>
+      <To href="/sessions" className="back" aria-label={text.session.back}>‹</To>
       <h1 tabIndex={-1}>{session?.title ?? open.sessionId}</h1>
       {session && (
         <span className={`pill ${session.state}`} data-state={session.state}>

@@ -13,7 +13,7 @@ const every = 30_000;
 const missing = (runtime: Runtime) => runtime.auth.state === "missing";
 
 /** worked reports a turn of an agent that did not fail: a provider of its own may need no login. */
-const worked = (sessions: Iterable<Session>, runtime: string) =>
+export const worked = (sessions: Iterable<Session>, runtime: string) =>
   [...sessions].some((s) => s.runtime === runtime && s.lastError === null && s.updatedAt > s.createdAt);
 
 /** AgentTrouble says which agents cannot work, or one of them, and what helps. `failed` is the turn that failed last. */

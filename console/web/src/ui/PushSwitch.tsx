@@ -4,6 +4,7 @@ import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { allow } from "./Notify";
 import { usePreferences } from "./preferences";
+import { Switch } from "./Setting";
 
 const words = text.notify;
 
@@ -34,27 +35,17 @@ export function PushSwitch() {
     change({ notify: "on" });
   };
   if (push.state === "unknown") return null;
-  if (push.state === "unable") return <p className="dim">{words.unable}</p>;
+  if (push.state === "unable") return <li className="dim small">{words.unable}</li>;
   return (
     <>
-      <label className="option">
-        <input type="checkbox" checked={wanted ?? push.state === "on"} disabled={working} onChange={(e) => void run(() => set(e.target.checked))} />{" "}
-        <span>{words.push} <span className="dim">{words.pushNote}</span></span>
-      </label>
-      {failure && <p className="failure" role="alert">{failure}</p>}
-      {push.browsers.length > 0 && (
-        <>
-          <p>{words.browsers}:</p>
-          <ul className="plain-list">
-            {push.browsers.map((one) => (
-              <li key={one.id} data-browser={one.id}>
-                {one.id === push.own ? <strong>{words.ownBrowser}</strong> : one.service} <span className="dim">{words.since} {dayOf(one.createdAt)}</span>{" "}
-                <button type="button" className="quiet" disabled={working} onClick={() => void run(() => push.end(one.id))}>{words.end}</button>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      <Switch label={words.push} note={words.pushNote} on={wanted ?? push.state === "on"} disabled={working} change={(on) => void run(() => set(on))} />
+      {failure && <li className="failure" role="alert">{failure}</li>}
+      {push.browsers.map((one) => (
+        <li key={one.id} data-browser={one.id}>
+          <span className="grow">{one.id === push.own ? words.ownBrowser : one.service}<p>{words.since} {dayOf(one.createdAt)}</p></span>
+          <button type="button" disabled={working} onClick={() => void run(() => push.end(one.id))}>{words.end}</button>
+        </li>
+      ))}
     </>
   );
 }

@@ -1,42 +1,17 @@
-import type { ReactNode } from "react";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link as To, useLocation } from "wouter";
+import { filters, type Filter } from "../core/groups";
 import { text } from "../text";
+import { Toast } from "./Toast";
 import { useClient, useSignal } from "./hooks";
+import { Icon, type IconName } from "./Icon";
 import { Keys } from "./Keys";
 import { Notices } from "./Notices";
 import { Notify } from "./Notify";
-import { pages } from "./pages";
-
-function Icon({ path }: { path: string }) {
-  return <svg viewBox="0 0 24 24" aria-hidden="true" width="22" height="22"><path d={path} fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinejoin="round" strokeLinecap="round" /></svg>;
-}
-
-function Rail() {
-  const client = useClient();
-  useSignal(client.store.inbox);
-  const [at] = useLocation();
-  const waiting = client.store.requests.size;
-  return (
-    <nav className="rail" aria-label={text.app}>
-      {pages.map(({ name, path, label, icon, minor }) => {
-        const here = path === "/" ? at === "/" || at.startsWith("/s/") || at === "/sessions" : at.startsWith(path);
-        return (
-          <To key={name} href={path} aria-current={here ? "page" : undefined} className="rail-to" data-minor={minor} title={label}>
-            <Icon path={icon} />
-            <span className="rail-label">{label}</span>
-            {name === "inbox" && waiting > 0 && <span className="badge" aria-label={text.inbox.waiting(waiting)}>{waiting}</span>}
-          </To>
-        );
-      })}
-    </nav>
-  );
-}
-
-function Status() {
-  const client = useClient();
-  useSignal(client.signal);
-  return <div className="status" role="status" data-link={client.state}><span className={`dot ${client.state}`} aria-hidden="true" /> {text.link[client.state]}</div>;
-}
+import { manages } from "./pages";
+import { usePreferences } from "./preferences";
+import { narrow, phone, ShellContext, useMedia, type ShellState } from "./shellContext";
+import { Sidebar, useWaiting } from "./Sidebar";
 
 /** Announcer reads finished messages and requests to screen readers, never single words. */
 function Announcer() {
@@ -45,20 +20,90 @@ function Announcer() {
   return <div className="unseen" aria-live="polite">{client.said}</div>;
 }
 
-/** Shell is what stands around every page. */
-export function Shell({ children }: { children: ReactNode }) {
+/** Tabs is the bar of a phone. */
+function Tabs() {
+  const client = useClient();
+  const [at] = useLocation();
+  const waiting = useWaiting();
+  const tabs: [path: string, label: string, icon: IconName, here: boolean][] = [
+    ["/sessions", text.nav.sessions, "message-square", at === "/sessions"], ["/inbox", text.nav.inbox, "inbox", at === "/inbox"],
+    ["/", text.side.new, "square-pen", at === "/"], ["/manage", text.side.manage, "gauge", manages(at)],
+  ];
   return (
-    <div className="shell">
-      <a className="skip" href="#page">{text.nav.skip}</a>
-      <Rail />
-      <div className="page-box">
-        <Notices />
-        <Notify />
-        <main id="page" className="page" tabIndex={-1}>{children}</main>
+    <nav className="tabbar" aria-label={text.side.main}>
+      {tabs.map(([path, label, icon, here]) => path !== "/" || client.may("work") ? (
+        <To key={path} href={path} className="tab-to" aria-current={here ? "page" : undefined}>
+          <Icon name={icon} /><span>{label}</span>
+          {path === "/inbox" && waiting > 0 && <span className="count" aria-label={text.side.requests(waiting)}>{waiting}</span>}
+        </To>
+      ) : null)}
+    </nav>
+  );
+}
+
+/** useFilters are those of the list of sessions; they stand in the address of the pages that have no other subject. */
+function useFilters(): Pick<ShellState, "filter" | "project" | "setFilter"> {
+  const [at, go] = useLocation();
+  const [chosen, choose] = useState(() => {
+    const query = new URLSearchParams(location.search);
+    const filter = query.get("filter") as Filter;
+    return { filter: filters.includes(filter) ? filter : "all" as Filter, project: query.get("project") ?? "" };
+  });
+  return {
+    ...chosen,
+    setFilter: (filter, project) => {
+      choose({ filter, project });
+      if (at !== "/" && at !== "/sessions") return;
+      const query = new URLSearchParams({ ...(filter !== "all" && { filter }), ...(project && { project }) });
+      go(query.size > 0 ? `${at}?${query}` : at, { replace: true });
+    },
+  };
+}
+
+/** Shell is what stands around every page: the sidebar, which opens over the page where that is narrow, or the tabs of a phone. */
+export function Shell({ children }: { children: ReactNode }) {
+  const [at] = useLocation();
+  const [isPhone, isNarrow] = [useMedia(phone), useMedia(narrow)];
+  const [{ sidebar }, change] = usePreferences();
+  const [over, setOver] = useState(false);
+  const [dialog, show] = useState<"search" | "keys" | null>(null);
+  const filtered = useFilters();
+  const { filter, project } = filtered;
+  const shell = useMemo((): ShellState => ({ show, ...filtered }), [filter, project, at]); // eslint-disable-line react-hooks/exhaustive-deps
+  useEffect(() => setOver(false), [at, isNarrow]);
+  useEffect(() => {
+    if (!over) return;
+    const close = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || document.querySelector("dialog[open]")) return;
+      e.stopImmediatePropagation(); // one layer at a time
+      setOver(false);
+      requestAnimationFrame(() => document.querySelector<HTMLElement>(".open-side")?.focus()); // once it is there again
+    };
+    addEventListener("keydown", close, true);
+    return () => removeEventListener("keydown", close, true);
+  }, [over]);
+  const shown = isNarrow ? over : sidebar;
+  const toggle = (on: boolean) => (isNarrow ? setOver(on) : change({ sidebar: on }));
+  return (
+    <ShellContext.Provider value={shell}>
+      <div className="shell" data-side={shown ? "shown" : "hidden"} data-tabs={(isPhone && !at.startsWith("/s/")) || undefined}>
+        <a className="skip" href="#page" onClick={() => document.getElementById("page")?.focus()}>{text.nav.skip}</a>
+        <Sidebar hide={() => toggle(false)} list={!isPhone && shown} />
+        {over && <div className="veil" onClick={() => setOver(false)} />}
+        <div className="page-box">
+          <Notices />
+          <Notify />
+          <main id="page" className="page" tabIndex={-1}>
+            {!shown && !isPhone && <button type="button" className="ghost icon open-side" aria-label={text.side.open} title={text.side.open} onClick={() => toggle(true)}><Icon name={isNarrow ? "menu" : "panel-left"} /></button>}
+            {isPhone && at === "/inbox" && <button type="button" className="ghost icon phone-search" aria-label={text.palette.title} onClick={() => show("search")}><Icon name="search" /></button>}
+            {children}
+          </main>
+        </div>
+        {isPhone && !at.startsWith("/s/") && <Tabs />}
+        <Toast />
+        <Announcer />
+        <Keys dialog={dialog} show={show} />
       </div>
-      <Status />
-      <Announcer />
-      <Keys />
-    </div>
+    </ShellContext.Provider>
   );
 }

@@ -9,6 +9,8 @@ let kept = readPreferences(localStorage);
 export function show(preferences: Preferences) {
   if (preferences.theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = preferences.theme;
+  if (preferences.still) document.documentElement.dataset.motion = "none";
+  else delete document.documentElement.dataset.motion;
 }
 
 export function usePreferences(): [Preferences, (change: Partial<Preferences>) => void] {

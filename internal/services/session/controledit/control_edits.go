@@ -48,8 +48,8 @@ func (e *Editor) EditDefaults(ctx context.Context,
 
 // EditControls changes a session's controls, or with Defaults those of new sessions, in one atomic step. The stored
 // value cannot change between the call of Edit and the write. An edit that changes nothing is neither written nor
-// audited. The stream does not publish a change. With an audit, an entry in the session's transcript records it in
-// either case.
+// audited. An internal event publishes a change of the session's own. With an audit, an entry in the session's
+// transcript records it in either case.
 //
 // Errors are *DeletedError, ErrNotFound, ErrDefaultsLocked and *SettingsLimitError. *runtime.ControlError means that
 // the session's runtime does not enforce a level. *BackgroundError means that the runtime cannot accept a level while
@@ -91,18 +91,21 @@ func (e *Editor) EditControls(ctx context.Context, sessionID string, edit sessio
 		if !change.Changed {
 			return nil, nil
 		}
+		var events []journal.Event
 		if edit.Defaults {
 			err = storeDefaults(ctx, tx, defaults)
 		} else {
 			err = store.StoreControls(ctx, tx, sessionID, controls)
+			events = []journal.Event{{SessionID: sessionID, Type: session.EventControlsChanged, Time: at, Source: session.EventSource,
+				Payload: json.RawMessage("{}")}}
 		}
 		if err != nil || edit.Audit == nil {
-			return nil, err
+			return events, err
 		}
 		entry := auditEntry(edit, previous, *target, at)
 		entry.MessageID = fmt.Sprintf("session-controls-%d-%s", at, suffix)
 		_, _, err = e.entries.Upsert(ctx, tx, sessionID, entry)
-		return nil, err
+		return events, err
 	})
 	return change, err
 }

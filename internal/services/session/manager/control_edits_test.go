@@ -86,8 +86,13 @@ func TestEditControls(t *testing.T) {
 		if len(k.stored(s.ID)) != 1 {
 			t.Error("an entry without a request")
 		}
-		if after := len(k.records()); after != before {
-			t.Errorf("%d events; changes of controls are not announced", after-before)
+		for _, record := range k.records()[before:] {
+			if record.Type != session.EventControlsChanged { // an internal one, which no client gets
+				t.Errorf("event %s of a change of controls", record.Type)
+			}
+		}
+		if after := len(k.records()); after != before+2 {
+			t.Errorf("%d events of two changes", after-before)
 		}
 		k = k.reopen()
 		controls, _, err := k.Controls(t.Context(), s.ID)
