@@ -86,7 +86,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 		k.want(http.StatusOK, method, link, "accept", `rm -rf \u{202e}/tmp\u{1b}[2J`)
 	}
 	k.want(http.StatusOK, http.MethodGet, link, "", "A &lt;title&gt;")
-	k.want(http.StatusBadRequest, http.MethodPost, link, "perhaps", "accept or decline")
+	k.want(http.StatusBadRequest, http.MethodPost, link, "perhaps", "Approve or Decline")
 	k.want(http.StatusMethodNotAllowed, http.MethodPut, link, "accept", "in a browser")
 	if k.requests["r1"].Settled != "" {
 		t.Fatal("it was decided by looking")

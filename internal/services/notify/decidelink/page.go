@@ -133,7 +133,7 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, approval Approv
 	decision := r.PostFormValue("decision")
 	if decision != "decline" && (decision != "accept" || !approval.Whole) {
 		return http.StatusBadRequest, view{Heading: "Not decided", Approval: &approval,
-			Words: "Choose Approve or Decline. A request that doesn't fit on this page can only be approved in the console."}
+			Words: "Choose Approve or Decline. A request that doesn’t fit on this page can only be approved in the console."}
 	}
 	settled, err := h.approvals.Decide(r.Context(), approval.ID, decision == "accept")
 	switch {
@@ -150,7 +150,7 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, approval Approv
 func (h *Handler) failed(err error) (int, view) {
 	h.log.Error().Err(err).Msg("cannot answer a decide link")
 	return http.StatusServiceUnavailable, view{Heading: "Not decided",
-		Words: "The server couldn't decide it now. Try again, or open the session in the console."}
+		Words: "The server couldn’t decide it now. Try again, or open the session in the console."}
 }
 
 func sentence(err error) string {
