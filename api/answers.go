@@ -108,6 +108,8 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeNotRetryable:       notRetryable,
 	operations.CodeBackgroundWork:     backgroundWork,
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
+	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
+	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {
 		return stateOfSession("no_active_turn", a.in)
 	},

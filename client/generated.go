@@ -53,6 +53,15 @@ const (
 	CapabilitiesProcessPerThread  CapabilitiesProcessPer = "thread"
 )
 
+// Defines values for ChangesFilesKind.
+const (
+	ChangesFilesKindAdded    ChangesFilesKind = "added"
+	ChangesFilesKindDeleted  ChangesFilesKind = "deleted"
+	ChangesFilesKindModified ChangesFilesKind = "modified"
+	ChangesFilesKindRenamed  ChangesFilesKind = "renamed"
+	ChangesFilesKindRetyped  ChangesFilesKind = "retyped"
+)
+
 // Defines values for Decision.
 const (
 	Accept  Decision = "accept"
@@ -843,6 +852,55 @@ type CapabilitiesOwnedTools string
 // CapabilitiesProcessPer defines model for Capabilities.ProcessPer.
 type CapabilitiesProcessPer string
 
+// Changes defines model for Changes.
+type Changes struct {
+	Added int `json:"added"`
+
+	// AsOf When the folder was read.
+	AsOf time.Time `json:"asOf"`
+
+	// Base The git tree that the files are compared with; null before the first turn.
+	Base       *string         `json:"base"`
+	Files      []Changes_Files `json:"files"`
+	NextCursor *string         `json:"nextCursor"`
+	Removed    int             `json:"removed"`
+	SessionID  string          `json:"sessionId"`
+
+	// Skipped Paths that are not compared: above 32 MiB, special, or repositories of their own.
+	Skipped []string    `json:"skipped"`
+	Status  interface{} `json:"status"`
+
+	// Total The number of changed files on all pages.
+	Total int `json:"total"`
+
+	// Tree The git tree of the files.
+	Tree   *string `json:"tree"`
+	TurnID *string `json:"turnId"`
+}
+
+// ChangesFilesKind defines model for Changes.Files.Kind.
+type ChangesFilesKind string
+
+// Changes_Files defines model for Changes.Files.
+type Changes_Files struct {
+	Added  int  `json:"added"`
+	Binary bool `json:"binary"`
+
+	// From The earlier path of a renamed file.
+	From *string          `json:"from"`
+	Kind ChangesFilesKind `json:"kind"`
+
+	// Mode Of git: 100644, 100755 (executable) or 120000 (a link).
+	Mode string `json:"mode"`
+
+	// Path Relative to the folder of the session. Bytes that are not UTF-8 are shown as \xNN.
+	Path    string `json:"path"`
+	Removed int    `json:"removed"`
+
+	// TurnID The last turn that changed the file; null if it changed since, or between turns.
+	TurnID *string `json:"turnId"`
+}
+
 // Controls The controls that a session's turns run with. A null `model` means the runtime's default.
 type Controls struct {
 	// AcceptEdits Present while the session accepts edits: requests to change files that its sandbox allows are approved at once, by `mode:acceptEdits`. JSON-RPC sets it (`permission_mode`); an approval policy other than `on-request` ends it.
@@ -906,6 +964,13 @@ type DeletedSession struct {
 	SessionID string      `json:"sessionId"`
 	Status    interface{} `json:"status"`
 	Title     *string     `json:"title,omitempty"`
+}
+
+// Diff defines model for Diff.
+type Diff struct {
+	Patch     string      `json:"patch"`
+	Status    interface{} `json:"status"`
+	Truncated bool        `json:"truncated"`
 }
 
 // DynamicTool defines model for DynamicTool.
@@ -3852,6 +3917,38 @@ type StopBackgroundTask404JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// ListChangesParams defines parameters for ListChanges.
+type ListChangesParams struct {
+	// Turn The turn; without it, all changes since the first turn.
+	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListChanges404JSONResponseBody defines parameters for ListChanges.
+type ListChanges404JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ReadDiffParams defines parameters for ReadDiff.
+type ReadDiffParams struct {
+	// Turn The turn; without it, all changes since the first turn.
+	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
+
+	// Path A `path` of `listChanges`; without it, all files.
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Context Unchanged lines around a change.
+	Context *int `form:"context,omitempty" json:"context,omitempty"`
+}
+
+// ReadDiff404JSONResponseBody defines parameters for ReadDiff.
+type ReadDiff404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
 	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
@@ -6489,6 +6586,130 @@ func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ListChanges404JSONResponseBody as a SessionNotFound
+func (t ListChanges404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ListChanges404JSONResponseBody as the provided SessionNotFound
+func (t *ListChanges404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ListChanges404JSONResponseBody, using the provided SessionNotFound
+func (t *ListChanges404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ListChanges404JSONResponseBody as a Problem
+func (t ListChanges404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ListChanges404JSONResponseBody as the provided Problem
+func (t *ListChanges404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ListChanges404JSONResponseBody, using the provided Problem
+func (t *ListChanges404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ListChanges404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ListChanges404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionNotFound returns the union data inside the ReadDiff404JSONResponseBody as a SessionNotFound
+func (t ReadDiff404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadDiff404JSONResponseBody as the provided SessionNotFound
+func (t *ReadDiff404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadDiff404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadDiff404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadDiff404JSONResponseBody as a Problem
+func (t ReadDiff404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadDiff404JSONResponseBody as the provided Problem
+func (t *ReadDiff404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadDiff404JSONResponseBody, using the provided Problem
+func (t *ReadDiff404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadDiff404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadDiff404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionStatus returns the union data inside the InterruptSessionTurn409JSONResponseBody as a SessionStatus
 func (t InterruptSessionTurn409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
 	var body SessionStatus
@@ -8152,6 +8373,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListChanges List changed files
+	//
+	// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/changes (the `ListChanges` operationId).
+	ListChanges(ctx context.Context, sessionID SessionID, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDiff Read the diff of changed files
+	//
+	// Returns the changes of `listChanges` as a patch, of one file or of all, cut at 256 KiB. A file without changes has an empty patch.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/changes/diff (the `ReadDiff` operationId).
+	ReadDiff(ctx context.Context, sessionID SessionID, params *ReadDiffParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CompactSession Compact the context
 	//
@@ -10588,6 +10823,40 @@ func (c *Client) CleanBackgroundTerminals(ctx context.Context, sessionID Session
 // Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStopBackgroundTaskRequest(c.Server, sessionID, taskID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListChanges List changed files
+//
+// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
+//
+// Corresponds with GET /api/sessions/{sessionId}/changes (the `ListChanges` operationId).
+func (c *Client) ListChanges(ctx context.Context, sessionID SessionID, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListChangesRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDiff Read the diff of changed files
+//
+// Returns the changes of `listChanges` as a patch, of one file or of all, cut at 256 KiB. A file without changes has an empty patch.
+//
+// Corresponds with GET /api/sessions/{sessionId}/changes/diff (the `ReadDiff` operationId).
+func (c *Client) ReadDiff(ctx context.Context, sessionID SessionID, params *ReadDiffParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDiffRequest(c.Server, sessionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -16539,6 +16808,176 @@ func NewStopBackgroundTaskRequest(server string, sessionID SessionID, taskID str
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListChangesRequest constructs an http.Request for the ListChanges method
+func NewListChangesRequest(server string, sessionID SessionID, params *ListChangesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/changes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Turn != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadDiffRequest constructs an http.Request for the ReadDiff method
+func NewReadDiffRequest(server string, sessionID SessionID, params *ReadDiffParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/changes/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Turn != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Context != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "context", *params.Context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,16 @@ package server
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 
+	"harness/internal/operations"
 	"harness/internal/platform/cluster/gitworkspace"
 	"harness/internal/platform/config"
 	"harness/internal/runtime/process/confine"
+	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/workingtree"
 )
 
 // startFolders opens the store of session folders for other nodes (HARNESS_WORKSPACES=git). If the store is unusable,
@@ -64,4 +68,64 @@ func (s *runtimes) enterFolder(folder string) error {
 		plan = &confine.Plan{}
 	}
 	return plan.Enter(folder)
+}
+
+// folderStates are the states of folders around turns, from which changes are read.
+type folderStates struct {
+	*core
+	service *workingtree.Service // nil with HARNESS_CHECKPOINTS=off
+}
+
+// Start opens the states of folders.
+func (f *folderStates) Start(ctx context.Context) error {
+	if f.cfg.Checkpoints == "off" || !f.cfg.Runs() {
+		return nil
+	}
+	dir, err := filepath.Abs(f.dir.Path)
+	if err != nil {
+		return err
+	}
+	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf,
+		Logger: f.log.With().Str("package", "workingtree").Logger(), Clock: f.now}
+	if home, err := os.UserHomeDir(); err == nil {
+		options.Keep = append(options.Keep, home)
+	}
+	if f.cfg.RuntimeUser != "" {
+		options.Refuse = "changes of folders are not read while agents run as another user (HARNESS_RUNTIME_USER)"
+	}
+	f.service = workingtree.New(options)
+	return f.service.Start(ctx)
+}
+
+// Stop ends running captures.
+func (f *folderStates) Stop(ctx context.Context) error {
+	if f.service == nil {
+		return nil
+	}
+	return f.service.Stop(ctx)
+}
+
+// folderOf returns the folder of a session, "" for none.
+func (f *folderStates) folderOf(ctx context.Context, sessionID string) (string, error) {
+	found, err := f.sessions.Reader.Stored(ctx, sessionID)
+	if session.Absent(err) || found.SystemOwned {
+		return "", nil
+	}
+	return found.Cwd, err
+}
+
+// turns stores the states of folders around turns, nil if they are not stored.
+func (f *folderStates) turns() manager.Trees {
+	if f.service == nil {
+		return nil
+	}
+	return f.service
+}
+
+// changes compares folders with their earlier states, nil if they are not stored.
+func (f *folderStates) changes() operations.ChangeStore {
+	if f.service == nil {
+		return nil
+	}
+	return f.service
 }

@@ -104,6 +104,7 @@ type Server struct {
 	queue         jobQueue
 	extensions    extensionParts
 	maintenance   maintenance
+	states        folderStates
 
 	agents   agentsPort
 	exporter *otlp.Exporter // nil if spans are not exported
@@ -134,6 +135,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 	s.runtimes.table = append(runtimeTable(), further...)
 	s.extensions = extensionParts{core: c, queue: &s.queue, access: &s.access, runtimes: &s.runtimes}
 	s.maintenance = maintenance{core: c, damage: &s.damage}
+	s.states = folderStates{core: c}
 	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
 	// The server stops from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
 	// database.
@@ -153,6 +155,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 		lifecycle.Part{Name: "logins", Start: s.access.startLogins, Stop: s.access.stopLogins, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "states of folders", Start: s.states.Start, Stop: s.states.Stop, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "port for agents", Start: s.openAgentsPort, Stop: s.stopAgentsPort, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
@@ -340,7 +343,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, Clock: s.now,
+		Journal: s.journal, DB: s.db, Clock: s.now, Trees: s.states.turns(),
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
 		NodeOptions: manager.NodeOptions{
 			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
@@ -405,7 +408,7 @@ func (s *Server) operations() operations.Options {
 			Lineage: s.sessions.Lineage, Folders: s.sessions.Checker},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		Changes: s.states.changes(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
 	}

@@ -68,6 +68,8 @@ var answers = map[operations.Code]answer{
 	operations.CodeUnknownAnchor:      badCursor,
 	operations.CodeBackgroundWork:     saysCause("background_work", false),
 	operations.CodeBackgroundNotFound: saysCause("background_not_found", false),
+	operations.CodeNoChanges:          saysCause("changes_unavailable", false),
+	operations.CodeTurnStateNotFound:  saysCause("turn_state_not_found", false),
 	operations.CodeUnsupported:        saysCause("unsupported_by_runtime", false),
 	operations.CodeRequestNotFound:    says(failedNoRequest, "No such request is pending", false),
 

@@ -39,11 +39,12 @@ func Routes(o Options) []rest.Route {
 	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
+	differs := &changes{changes: ops.Changes}
 	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
 		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
-		places.folderRoutes())
+		places.folderRoutes(), differs.changeRoutes())
 }
 
 type sessions struct {

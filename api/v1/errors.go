@@ -127,6 +127,8 @@ var answers = map[operations.Code]func(failed) *refusal{
 			members{"session_id": operations.CauseOf[*session.BackgroundError](f.Failure).SessionID}}
 	},
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
+	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
+	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
 	operations.CodeUnknownRuntime: func(f failed) *refusal {
 		return &refusal{http.StatusBadRequest, "unknown_runtime", "",
 			members{"runtime": operations.CauseOf[*session.UnknownRuntimeError](f.Failure).Runtime}}

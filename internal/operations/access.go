@@ -54,6 +54,7 @@ const (
 	CleanTerminals Operation = "clean terminals"
 	ReadBackground Operation = "read background work"
 	EndBackground  Operation = "end background work"
+	ReadChanges    Operation = "read changes"
 	RollBack       Operation = "roll back"
 	Review         Operation = "review"
 	Upsert         Operation = "upsert"
@@ -87,7 +88,7 @@ func rulesOf(op Operation) rules {
 	case ReadControls, EditControls, StoreSuggested, StoreUpload:
 		return userSession
 	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
-		RollBack:
+		ReadChanges, RollBack:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/workingtree"
 	"harness/queue"
 	"harness/transcript"
 )
@@ -71,6 +72,8 @@ const (
 	CodeNotRetryable       Code = "not_retryable"
 	CodeBackgroundWork     Code = "background_work"
 	CodeBackgroundNotFound Code = "background_not_found"
+	CodeNoChanges          Code = "changes_unavailable"
+	CodeTurnStateNotFound  Code = "turn_state_not_found"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
 	CodeAlreadyResolved    Code = "already_resolved"
@@ -316,6 +319,8 @@ var table = []row{
 	typed[*session.NotRetryableError](CodeNotRetryable),
 	typed[*session.BackgroundError](CodeBackgroundWork),
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
+	typed[*workingtree.UnavailableError](CodeNoChanges),
+	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),
 	sentinel(CodeRequestNotFound, session.ErrRequestNotFound),

@@ -51,6 +51,8 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
+	// Changes compares folders with their earlier states; nil: they are not watched.
+	Changes ChangeStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -72,6 +74,7 @@ type Service struct {
 	*Suggestions
 	*Finder
 	*Uploader
+	*Changes
 	*Folders
 	*Starter
 }
@@ -103,6 +106,7 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
+		Changes:       &Changes{access: access, store: o.Changes},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener

@@ -151,7 +151,7 @@ func New(t *testing.T, options ...SiteOption) *Site {
 		"PORT=0", "DATA_DIR=" + s.DataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info",
 		"DEFAULT_SANDBOX_MODE=danger-full-access",
 		// An aborted test must not leave runtimes behind for long.
-		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.DatabaseURL,
+		"HARNESS_CHECKPOINTS=off", "HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.DatabaseURL,
 		// The detector reports races when they happen, so the one-second wait at each exit is useless.
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}, o.env...)

@@ -292,6 +292,12 @@ export const cases = (test) => {
         await page.locator(".palette [role=option]").first().waitFor();
       }
       barriers.push(...(await barriersOf(page, path)));
+      for (const name of path === "/" ? [/^Folder/, /^Agent, model, access/] : []) {
+        await page.getByRole("button", { name }).click();
+        await page.locator(".layer").waitFor();
+        barriers.push(...(await barriersOf(page, `${path} ${name}`, ".layer")));
+        await page.keyboard.press("Escape");
+      }
     }
     await close();
     const anonymous = await browser.newContext();
@@ -320,11 +326,11 @@ export const cases = (test) => {
 };
 
 /** barriersOf is what axe finds on a page, in both themes: all but contrast is the same in the dark one. */
-async function barriersOf(page, where) {
+async function barriersOf(page, where, within = "html") {
   const barriers = [];
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    const axe = new AxeBuilder({ page }).setLegacyMode(); // the console has no frames to look into
+    const axe = new AxeBuilder({ page }).include(within).setLegacyMode(); // the console has no frames to look into
     const { violations } = await (colorScheme === "dark" ? axe.withRules(["color-contrast"]) : axe).analyze();
     barriers.push(...violations.map((v) => `${where} ${colorScheme}: ${v.id}: ${v.nodes.map((n) => n.target).join(", ")}`));
   }

@@ -79,7 +79,7 @@ export const cases = (test) => {
     const { page, close } = await open(browser, `/s/${session.sessionId}`);
     for (const path of [`/s/${session.sessionId}`, "/"]) {
       await page.goto(base + path);
-      const notice = page.locator("[data-agent=claude]", { hasText: "Claude Code isn’t signed in." });
+      const notice = page.locator("[data-agent=claude]", { hasText: "Claude Code isn’t signed in" });
       await notice.getByRole("link", { name: "Sign in" }).waitFor();
     }
     await page.locator("[data-agent=claude]").getByRole("link", { name: "Sign in" }).click();

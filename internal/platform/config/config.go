@@ -46,6 +46,7 @@ type Config struct {
 	Node              Node          // address and certificates for other nodes
 	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
 	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
+	Checkpoints       string        // HARNESS_CHECKPOINTS: on or off
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. Three came last:
+// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard. Four came last:
 // HARNESS_TRACES_GENAI, because conventions in development must not change spans that operators read, HARNESS_DOORS,
-// because an operator must be able to close a protocol that is open by default, and HARNESS_CONTROL_AGENTS, because agents
-// control nothing unless an operator wants that.
-const maxSettings = 113
+// because an operator must be able to close a protocol that is open by default, HARNESS_CONTROL_AGENTS, because agents
+// control nothing unless an operator wants that, and HARNESS_CHECKPOINTS, because copies of people's files are stored.
+const maxSettings = 114
 
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()

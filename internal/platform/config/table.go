@@ -123,6 +123,10 @@ func storeVariables() []Variable {
 			Doc: "Of HARNESS_WORKSPACES=git: the git repository that folders of sessions are pushed to, below refs/harness/, and nothing " +
 				"else is. The server's user must be able to push there without being asked.",
 			field: func(c *Config) any { return &c.WorkspaceRemote }},
+		{Name: "HARNESS_CHECKPOINTS", Default: "on", Enum: []string{"on", "off"},
+			Doc: "Whether the folder of a session is read before and after each turn, so that its changes can be shown. The states are " +
+				"kept in DATA_DIR/shadows (up to 1 GiB at a time, never below 1 GiB of free disk). Needs git.",
+			field: func(c *Config) any { return &c.Checkpoints }},
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},

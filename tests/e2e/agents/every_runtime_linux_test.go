@@ -106,7 +106,7 @@ func bridges(t *testing.T) string {
 func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	t.Helper()
 	s := programtest.WithOpenCode(t, options...)
-	s.Env = append(s.Env, "PATH="+bridges(t)+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"),
+	s.Env = append(s.Env, "HARNESS_CHECKPOINTS=on", "PATH="+bridges(t)+string(filepath.ListSeparator)+agenttest.PathWithout(t, "bwrap"),
 		"HARNESS_RUNTIMES="+strings.Join(allRuntimes(), ","), "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
 		"CLAUDE_CODE_EXECUTABLE="+agenttest.Binary(t, "claude"), "ANTHROPIC_API_KEY="+programtest.ClaudeKey,
 		"ANTHROPIC_BASE_URL="+s.Model.Root(), "GEMINI_BIN="+agenttest.Binary(t, "gemini"), "GEMINI_API_KEY="+geminiKey,
@@ -281,6 +281,7 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 	if !strings.Contains(programtest.Text(programtest.Entry(t, entries, "fileChange"), "details"), "hello from mock") {
 		t.Errorf("no diff in %v", programtest.Entry(t, entries, "fileChange"))
 	}
+	requireChanged(t, server, session, turn, filepath.Base(made))
 	if models, listed := server.Want(http.StatusOK, http.MethodGet, "/api/models?runtime="+c.name, nil)["data"].([]any); !listed || len(models) == 0 {
 		t.Error("no models")
 	}
@@ -303,6 +304,20 @@ func (c *conversation) goesOn(t *testing.T, server *programtest.Server, events *
 		t.Errorf("the transcript has commands %v", commands)
 	}
 	requireOneEnd(t, events, c.turn)
+	requireChanged(t, server, c.session, c.turn, filepath.Base(c.file))
+}
+
+// WT-07: requireChanged fails unless the files of a session show a new file, and name the turn that made it.
+func requireChanged(t *testing.T, server *programtest.Server, session, turn, file string) {
+	t.Helper()
+	for _, query := range []string{"", "?turn=" + turn} {
+		files, _ := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/changes"+query, nil)["files"].([]any)
+		if !slices.ContainsFunc(files, func(one any) bool {
+			return programtest.Text(one, "path") == file && programtest.Text(one, "kind") == "added" && programtest.Text(one, "turnId") == turn
+		}) {
+			t.Errorf("the changes%s of turn %s without %s: %v", query, turn, file, files)
+		}
+	}
 }
 
 // isKilled kills the agent in a turn.

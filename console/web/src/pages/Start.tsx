@@ -41,6 +41,9 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
   useEffect(() => {
     if (mouse() && at !== "/sessions") field.current?.focus();
   }, [at]);
+  useEffect(() => {
+    if (typed !== null) setSaid(typed); // by the search, also while this page is shown
+  }, [typed]);
   useEffect(() => client.drafts.set(draft, said), [client, said]);
   const chosen = runtimes.find((r) => r.name === setUp.runtime) ?? usable(runtimes, client.store.sessions.values());
   const start = async () => {
@@ -115,7 +118,7 @@ export function Start() {
       </div>
       <Prompt runtimes={all} folder={folder} setFolder={setFolder} first={first} />
       {runtimes.failure && <p className="failure" role="alert">{text.operator.failed}{runtimes.failure}</p>}
-      <Before runtimes={all} all={first} />
+      <Before all={first} />
       {(folders.answer?.recent.length ?? 0) > 0 && <Recent folders={folders.answer!.recent} pick={setFolder} />}
     </div>
   );

@@ -186,7 +186,7 @@ export function german(counted: Counted): Texts {
       running: (count) => `${count} aktiv`, needsYou: (count) => (count === 1 ? "1 braucht dich" : `${count} brauchen dich`), ago: (age) => `vor ${age}`,
       setUp: "Agent, Modell, Zugriff", agent: "Agent", access: "Zugriff", standard: "Standard", rules: "Eigene Regeln …", custom: "Eigene",
       before: "Bevor du anfängst", todo: (count) => (count === 0 ? "Alles bereit" : count === 1 ? "1 Schritt offen" : `${count} Schritte offen`), ready: (agent) => `${agent} ist bereit`, missing: (agent) => `${agent} ist nicht installiert`,
-      signedOut: (agent) => `${agent} ist nicht angemeldet`, unable: (agent) => `${agent} ist nicht verfügbar`, version: (version) => `Version ${version}`,
+      signedOut: (agent) => `${agent} ist nicht angemeldet`, unable: (agent) => `${agent} ist nicht verfügbar`, version: (version) => `Version ${version}`, serverReady: "Der Server läuft", serverNotReady: "Der Server ist nicht bereit",
       presets: { read: "Nur lesen", ask: "Erst fragen", edit: "Frei bearbeiten", full: "Voller Zugriff" },
       sentences: { read: "Liest und ändert nichts.", ask: "Fragt, bevor er etwas ändert oder ausführt.", edit: "Ändert Dateien im Ordner und fragt bei allem anderen.", full: "Fragt nie. Ohne Sandbox, mit offenem Netz." },
     },

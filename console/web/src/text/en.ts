@@ -183,7 +183,7 @@ export const text = {
     running: (count: number) => `${count} running`, needsYou: (count: number) => (count === 1 ? "1 needs you" : `${count} need you`), ago: (age: string) => `${age} ago`,
     setUp: "Agent, model, access", agent: "Agent", access: "Access", standard: "Default", rules: "Custom rules…", custom: "Custom",
     before: "Before you start", todo: (count: number) => (count === 0 ? "All set" : count === 1 ? "1 thing to do" : `${count} things to do`), ready: (agent: string) => `${agent} is ready`, missing: (agent: string) => `${agent} isn’t installed`,
-    signedOut: (agent: string) => `${agent} isn’t signed in`, unable: (agent: string) => `${agent} isn’t available`, version: (version: string) => `Version ${version}`,
+    signedOut: (agent: string) => `${agent} isn’t signed in`, unable: (agent: string) => `${agent} isn’t available`, version: (version: string) => `Version ${version}`, serverReady: "Server is running", serverNotReady: "Server isn’t ready",
     presets: { read: "Read only", ask: "Ask first", edit: "Edit freely", full: "Full access" },
     sentences: { read: "Looks, and changes nothing.", ask: "Asks before it edits or runs anything.", edit: "Edits in the folder, asks for the rest.", full: "Never asks. No sandbox, open network." },
   },

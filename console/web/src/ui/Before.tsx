@@ -1,25 +1,23 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
-import type { Runtime } from "../api/answers";
+import type { Answer } from "../api/answers";
 import { agentName, sentence } from "../core/entries";
 import { text } from "../text";
 import { worked } from "./AgentTrouble";
 import { useClient } from "./hooks";
 import { Icon, type IconName } from "./Icon";
+import { useAnswer } from "./useAnswer";
+
+type SetUp = Answer<"/api/setup">;
+type Agent = SetUp["agents"][number];
 
 const words = text.start;
+/** How often the server is asked, in ms: an agent that was signed in or installed elsewhere shows. */
+const every = 15_000;
 
-type Line = { agent: string; icon: IconName; kind: "ok" | "warn" | "dim"; what: string; note: string; command?: string; signIn?: boolean };
-
-/** lineOf says whether an agent can work, and what helps. */
-function lineOf(runtime: Runtime, works: boolean): Line {
-  const name = agentName(runtime.name);
-  const line = { agent: runtime.name, command: undefined };
-  if (runtime.state === "unavailable" && runtime.install?.command) return { ...line, icon: "circle-dashed", kind: "dim", what: words.missing(name), note: "", command: runtime.install.command };
-  if (runtime.auth.state === "missing" && !works) return { ...line, icon: "circle-alert", kind: "warn", what: words.signedOut(name), note: sentence(runtime.auth.remedy ?? ""), signIn: runtime.auth.login };
-  if (runtime.state === "unavailable") return { ...line, icon: "circle-alert", kind: "warn", what: words.unable(name), note: sentence(runtime.reason ?? "") };
-  return { ...line, icon: "circle-check", kind: "ok", what: words.ready(name), note: runtime.version ? words.version(runtime.version) : "" };
-}
+const looks: Record<Agent["state"], [IconName, kind: string, what: (agent: string) => string]> = {
+  ready: ["circle-check", "ok", words.ready], signIn: ["circle-alert", "warn", words.signedOut], notInstalled: ["circle-dashed", "dim", words.missing], unavailable: ["circle-alert", "warn", words.unable],
+};
 
 /** CopyText copies a command and says so. */
 function CopyText({ command }: { command: string }) {
@@ -28,23 +26,40 @@ function CopyText({ command }: { command: string }) {
   return <button type="button" onClick={() => void copy()}><Icon name={copied ? "check" : "copy"} />{copied ? text.session.copied : text.session.copy}</button>;
 }
 
-/** Before says which agents are ready and what the others need. Where sessions are, only if no agent is ready. */
-export function Before({ runtimes, all }: { runtimes: Runtime[]; all: boolean }) {
+function AgentLine({ agent }: { agent: Agent }) {
   const client = useClient();
-  const lines = runtimes.map((runtime) => lineOf(runtime, worked(client.store.sessions.values(), runtime.name)));
-  if (runtimes.length === 0 || (!all && lines.some((line) => line.kind === "ok"))) return null;
+  const [icon, kind, what] = looks[agent.state];
+  const note = agent.state === "ready" ? agent.version && words.version(agent.version) : agent.command ? <code>{agent.command}</code> : sentence(agent.remedy ?? "");
+  return (
+    <li data-agent={agent.name} data-ready={agent.state === "ready" || undefined}>
+      <Icon name={icon} className={kind} />
+      <span className="grow">{what(agentName(agent.name))}{note && <p>{note}</p>}</span>
+      {agent.state !== "ready" && agent.command && <CopyText command={agent.command} />}
+      {agent.state === "signIn" && agent.logins.length > 0 && client.may("administer") && <To className="button primary" href="/runtimes">{text.runtimes.login}</To>}
+    </li>
+  );
+}
+
+/** Before says which agents are ready and what the others need. Where sessions are, only those that want a login, unless none is ready. */
+export function Before({ all }: { all: boolean }) {
+  const client = useClient();
+  const { answer } = useAnswer(() => client.api.get<SetUp>("/api/setup"), [], { every });
+  if (!answer) return null;
+  // A provider of its own may need no login: a turn that did not fail shows it.
+  const agents = answer.agents.map((agent): Agent => (agent.state === "signIn" && worked(client.store.sessions.values(), agent.name) ? { ...agent, state: "ready" } : agent));
+  const { server } = answer;
+  const shown = all || !agents.some((agent) => agent.state === "ready") ? agents : agents.filter((agent) => agent.state === "signIn");
+  if (shown.length === 0 && server.ready) return null;
+  const todo = shown.filter((agent) => agent.state === "signIn" || agent.state === "unavailable").length + (server.ready ? 0 : 1);
   return (
     <section>
-      <div className="line-row"><h2 className="grow">{words.before}</h2><span className="small dim">{words.todo(lines.filter((line) => line.kind === "warn").length)}</span></div>
+      <div className="line-row"><h2 className="grow">{words.before}</h2><span className="small dim">{words.todo(todo)}</span></div>
       <ul className="items">
-        {lines.map((line) => (
-          <li key={line.agent} data-agent={line.agent} data-ready={line.kind === "ok" || undefined}>
-            <Icon name={line.icon} className={line.kind} />
-            <span className="grow">{line.what}<p>{line.command ? <code>{line.command}</code> : line.note}</p></span>
-            {line.command && <CopyText command={line.command} />}
-            {line.signIn && client.may("administer") && <To className="button primary" href="/runtimes">{text.runtimes.login}</To>}
-          </li>
-        ))}
+        {shown.map((agent) => <AgentLine key={agent.name} agent={agent} />)}
+        {(all || !server.ready) && <li data-server={server.ready || undefined}>
+          <Icon name={server.ready ? "circle-check" : "circle-alert"} className={server.ready ? "ok" : "warn"} />
+          <span className="grow">{server.ready ? words.serverReady : words.serverNotReady}<p>{server.ready ? `${text.app} ${server.version} · ${location.host}` : sentence([server.problem, server.remedy].filter(Boolean).join(". "))}</p></span>
+        </li>}
       </ul>
     </section>
   );

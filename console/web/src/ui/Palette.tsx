@@ -143,8 +143,8 @@ export function Palette({ close, keys }: { close: () => void; keys: () => void }
         {(Object.keys(shown) as Group[]).map((group) => {
           const own = found.filter((command) => command.group === group);
           return own.length === 0 ? null : (
-            <div key={group} role="group" aria-labelledby={`palette-group-${group}`}>
-              <h3 id={`palette-group-${group}`}>{titles[group]}</h3>
+            <div key={group} role="group" aria-label={titles[group]}>
+              <p className="group-name" aria-hidden="true">{titles[group]}</p>
               {own.map((command) => (
                 <div key={command.id} id={`palette-${command.id}`} role="option" aria-selected={command === chosen} className="menu-item" onClick={() => run(command)}>
                   <Icon name={command.icon} />

@@ -92,7 +92,7 @@ export function SetUpChip(props: Props) {
               </select>
             </label>
           )}
-          {offered.size > 0 && <h3>{words.access}</h3>}
+          {offered.size > 0 && <p className="group-name">{words.access}</p>}
           <div role="radiogroup" aria-label={words.access}>
             {[...offered].map(([name, values]) => <Choice key={name} name={name} checked={preset === name} pick={() => set({ ...setUp, levels: values })} />)}
           </div>

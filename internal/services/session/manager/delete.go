@@ -36,6 +36,7 @@ type Deleter struct {
 	deletions  *deletionSender
 	engine     database.Engine
 	ended      *takeover.EndedTurns // of folders
+	trees      Trees
 	lookup     func(ctx context.Context, sessionID string) (session.Session, error)
 	checkOwner func(one session.Session) error
 	archive    func(ctx context.Context, sessionID string) (session.Session, error)
@@ -199,6 +200,9 @@ func (s *Deleter) markGone(ctx context.Context, sess session.Session, notified b
 		s.deletions.wake.Set()
 	}
 	s.ended.Wake.Set() // the session may have a stored folder
+	if s.trees != nil {
+		s.trees.Forget(id, sess.Cwd)
+	}
 	return *workers.Load(), nil
 }
 

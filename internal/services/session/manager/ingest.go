@@ -110,6 +110,9 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		if s.opts.Movable {
 			s.toStore(signal)
 		}
+		if ended, is := change.(runtime.TurnCompleted); is && s.opts.Trees != nil {
+			s.opts.Trees.Ended(signal.ThreadID, ended.TurnID) // before a client learns of the end
+		}
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 }

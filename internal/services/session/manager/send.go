@@ -40,7 +40,9 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err != nil {
 		return session.Sent{}, err
 	}
+	named := s.checkpoint(ctx, sess, start.Cwd)
 	if err := s.beginning(ctx, sess, message); err != nil {
+		named("")
 		return session.Sent{}, err
 	}
 	s.Tracer.sends(ctx, sessionID)
@@ -49,6 +51,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, replay, err := s.startTurn(ctx, adapter, sess, start)
+	named(begunTurn(started, err))
 	if err == nil {
 		return session.Sent{TurnID: started.TurnID, Steered: started.Steered},
 			errStoredLater(s.turnAccepted(ctx, sess, started, message, replay))
@@ -60,6 +63,23 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 		err = &session.NotRetryableError{SessionID: sessionID, TurnID: message.Retries, Reason: "a turn runs in its session"}
 	}
 	return session.Sent{}, err
+}
+
+// checkpoint stores the state of a session's folder before a turn. A message that is steered into a running turn makes
+// no checkpoint.
+func (s *Service) checkpoint(ctx context.Context, sess session.Session, folder string) (named func(turnID string)) {
+	if s.opts.Trees == nil || folder == "" || sess.SystemOwned || s.index.ActiveTurn(sess.ID) != "" {
+		return func(string) {}
+	}
+	return s.opts.Trees.Begin(ctx, sess.ID, folder)
+}
+
+// begunTurn returns the id of a turn that began with a message, "" for none.
+func begunTurn(started runtime.StartedTurn, err error) string {
+	if err != nil || started.Steered {
+		return ""
+	}
+	return started.TurnID
 }
 
 // prepareTurn checks a message and builds the runtime's call for it. A message that retries a turn gets that turn's

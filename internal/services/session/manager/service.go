@@ -64,6 +64,8 @@ type Options struct {
 	// HistoryBytes limits the replay of a conversation to a runtime that has lost it (default 200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
+	// Trees, when set, stores the states of sessions' folders before and after turns.
+	Trees Trees
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
@@ -249,7 +251,7 @@ func (s *Service) compose() {
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
 	*s.Deleter = Deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
 		agents: s.Agents, stopper: s.Stopper, archive: s.Organizer.Archive, lineage: s.Lineage, deletions: s.deletions,
-		ended: s.workspaces, lookup: s.Conversations.Lookup,
+		ended: s.workspaces, trees: s.opts.Trees, lookup: s.Conversations.Lookup,
 		checkOwner: s.Ownership.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
 	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
 		wantRoom: s.adoption.wantRoom, now: s.now}

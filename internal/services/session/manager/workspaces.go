@@ -23,6 +23,17 @@ import (
 	"harness/transcript"
 )
 
+// Trees stores the states of sessions' folders before and after turns. Its failures do not affect turns.
+type Trees interface {
+	// Begin stores the state of a folder before a turn, within a bounded time. The caller then calls named with the id
+	// of the turn, "" if no turn began.
+	Begin(ctx context.Context, sessionID, folder string) (named func(turnID string))
+	// Ended stores the state after a turn in the background.
+	Ended(sessionID, turnID string)
+	// Forget removes the states of a deleted session in the background.
+	Forget(sessionID, folder string)
+}
+
 // Folders stores the folders of sessions for other nodes.
 type Folders interface {
 	// Store stores a folder under a name, replacing an earlier copy, and returns the id of the snapshot. refusal is

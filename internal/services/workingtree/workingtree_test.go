@@ -1,0 +1,182 @@
+package workingtree_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/services/workingtree"
+)
+
+// site is a service that watches one folder.
+type site struct {
+	*workingtree.Service
+	t      *testing.T
+	base   string
+	folder string
+	clock  time.Time
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, base: t.TempDir(), clock: time.UnixMilli(1_800_000_000_000)}
+	s.folder = filepath.Join(s.base, "work")
+	if err := os.Mkdir(s.folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write("a", "1\n")
+	s.start()
+	return s
+}
+
+// start starts the service, as after a restart of the server.
+func (s *site) start() {
+	s.t.Helper()
+	s.Service = workingtree.New(workingtree.Options{
+		Dir: filepath.Join(s.base, "data", "shadows"), Keep: []string{filepath.Join(s.base, "data")}, Logger: zerolog.Nop(),
+		FolderOf: func(context.Context, string) (string, error) { return s.folder, nil },
+		Clock:    func() time.Time { return s.clock },
+	})
+	if err := s.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = s.Stop(context.Background()) })
+}
+
+// restart stops the service, which waits for its work, and starts it again.
+func (s *site) restart() {
+	s.t.Helper()
+	if err := s.Stop(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.start()
+}
+
+func (s *site) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// turn runs a turn that does something. At its end the service's work is over.
+func (s *site) turn(session, id string, do func()) {
+	s.t.Helper()
+	s.clock = s.clock.Add(time.Minute)
+	s.Begin(s.t.Context(), session, s.folder)(id)
+	s.settle()
+	do()
+	s.Ended(session, id)
+	s.settle()
+}
+
+func (s *site) settle() { s.Service.Settle() }
+
+func (s *site) changes(session string, base workingtree.Base) string {
+	s.t.Helper()
+	s.clock = s.clock.Add(time.Minute)
+	found, err := s.Changes(s.t.Context(), session, s.folder, base)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var all []string
+	for _, file := range found.Files {
+		all = append(all, string(file.Kind)+" "+workingtree.ShownPath(file.Path)+" "+file.TurnID)
+	}
+	return strings.Join(all, ", ")
+}
+
+// WT-07
+func TestChangesAreThoseSinceTheFirstTurn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if got := s.changes("s", workingtree.Base{}); got != "" {
+		t.Fatalf("before the first turn: %s", got)
+	}
+	s.turn("s", "one", func() { s.write("b", "b\n") })
+	s.write("by-hand", "x\n")
+	s.turn("s", "two", func() {
+		s.write("a", "2\n")
+		s.write("undone", "x\n")
+	})
+	if err := os.Remove(filepath.Join(s.folder, "undone")); err != nil {
+		t.Fatal(err)
+	}
+	want := "modified a two, added b one, added by-hand "
+	for range 2 {
+		if got := s.changes("s", workingtree.Base{}); got != want {
+			t.Errorf("since the first turn: %q, want %q", got, want)
+		}
+		if got, want := s.changes("s", workingtree.Base{Turn: "one"}), "added b one"; got != want {
+			t.Errorf("of turn one: %q, want %q", got, want)
+		}
+		if got, want := s.changes("s", workingtree.Base{Turn: "two"}), "modified a two, added undone two"; got != want {
+			t.Errorf("of turn two: %q, want %q", got, want)
+		}
+		s.restart()
+	}
+	// What a turn changed is no longer its own after another change.
+	s.write("b", "by hand\n")
+	if got, want := s.changes("s", workingtree.Base{}), "modified a two, added b , added by-hand "; got != want {
+		t.Errorf("after a change by hand: %q, want %q", got, want)
+	}
+	if _, err := s.Changes(t.Context(), "s", s.folder, workingtree.Base{Turn: "none"}); !errors.Is(err, workingtree.ErrUnknownTurn) {
+		t.Errorf("an unknown turn: %v", err)
+	}
+	patch, err := s.Diff(t.Context(), "s", s.folder, workingtree.Base{}, "a", 3)
+	if err != nil || !strings.Contains(string(patch), "-1\n+2\n") || strings.Contains(string(patch), "by-hand") {
+		t.Errorf("%v: %s", err, patch)
+	}
+	// Another session in the same folder begins later.
+	s.turn("other", "three", func() { s.write("c", "c\n") })
+	if got, want := s.changes("other", workingtree.Base{}), "added c three"; got != want {
+		t.Errorf("of another session: %q, want %q", got, want)
+	}
+	s.Forget("s", s.folder)
+	s.settle()
+	if got := s.changes("s", workingtree.Base{}); got != "" {
+		t.Errorf("of a deleted session: %q", got)
+	}
+	if got, want := s.changes("other", workingtree.Base{}), "added c three"; got != want {
+		t.Errorf("of the other session: %q, want %q", got, want)
+	}
+}
+
+// WT-07
+func TestATurnWhoseEndWasNotSeen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.clock = s.clock.Add(time.Minute)
+	s.Begin(t.Context(), "s", s.folder)("killed")
+	s.settle()
+	s.write("a", "by the turn\n")
+	s.restart()
+	if got, want := s.changes("s", workingtree.Base{Turn: "killed"}), "modified a killed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.turn("s", "next", func() { s.write("b", "b\n") })
+	if got, want := s.changes("s", workingtree.Base{Turn: "killed"}), "modified a killed"; got != want {
+		t.Errorf("after the next turn: %q, want %q", got, want)
+	}
+}
+
+// WT-08
+func TestFoldersThatAreNotWatched(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, folder := range []string{"/", s.base, filepath.Join(s.base, "data"), filepath.Join(s.base, "data", "shadows"), "relative",
+		filepath.Join(s.base, "missing")} {
+		s.Begin(t.Context(), "s", folder)("turn")
+		s.settle()
+		var refused *workingtree.UnavailableError
+		if _, err := s.Changes(t.Context(), "s", folder, workingtree.Base{}); !errors.As(err, &refused) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+}
