@@ -171,7 +171,7 @@ func TestIncompleteWorkspaceIsRefused(t *testing.T) {
 		prepare func(s *site)
 		want    string
 	}{
-		"is gone":                {func(s *site) { s.do(os.RemoveAll(s.folder)) }, "is no folder"},
+		"is gone":                {func(s *site) { s.do(os.RemoveAll(s.folder)) }, "is not a folder"},
 		"another repository":     {func(s *site) { s.command("git", "init", "-q", s.folder+"/in"); s.write("in/x", ""); s.inner("in") }, "another repository in it (in)"},
 		"a part of one":          {func(s *site) { s.git("init", "-q"); s.do(os.Mkdir(s.folder+"/sub", 0o755)); s.folder += "/sub" }, "of the repository"},
 		"a work tree":            {func(s *site) { s.write(".git", "gitdir: /elsewhere\n") }, ".git points out of it"},
