@@ -93,12 +93,8 @@ func (s *Server) besideRoute(r *http.Request) (calls.Route, bool) {
 // startRPC makes the JSON-RPC handler.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
-		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict,
-		Rate: s.cfg.Limits.RPCRate,
-		Yolo: s.cfg.AllowYolo, Context: s.patient,
-	}
-	if s.nodePort != nil {
-		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Ownership.Owns
+		Reads: s.journal, Operations: s.nodes.ofDoors(operations.New(s.operations())), Version: version.Program(), Strict: s.cfg.RPC.Strict,
+		Rate: s.cfg.Limits.RPCRate, Yolo: s.cfg.AllowYolo, Context: s.patient, Owns: s.sessions.Ownership.Owns,
 	}
 	if s.rpc, err = rpc.New(options); err != nil {
 		return err

@@ -26,8 +26,8 @@ type follow struct {
 	ends    door.Texts
 	shown   map[string]*tool // the items that the client has
 	effort  string           // of the next messages, "" for the model's own
-	said    []string         // texts of this socket whose item has not come
-	saidIn  map[string]int   // messages of this client by turn, whose item it does not need
+	said    door.Echoes
+	saidIn  map[string]int // messages of this client by turn, whose item it does not need
 	prompts []*prompt
 	over    []overTurn // the latest ended turns
 	usage   usage
@@ -86,13 +86,13 @@ func (f *follow) End() {
 func (f *follow) give(e event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pos = e.pos
+	f.pos = e.Pos
 	defer func() { f.pos = 0 }()
 	switch {
-	case e.ended:
+	case e.Deleted:
 		f.finishWith(f.prompts, outcome{reason: "The session was deleted."})
 		f.peer.server.Desk.Background(func() { f.peer.views.Drop(f.id) })
-	case e.moved:
+	case e.Moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
 			f.peer.server.Desk.Background(func() { f.peer.recheck(f.id) })
 		}
@@ -100,18 +100,18 @@ func (f *follow) give(e event) {
 		f.checkQueue()
 	case e.options:
 		f.optionsChanged()
-	case e.asked != "":
-		f.reading[e.asked] = true
+	case e.Asked != nil:
+		f.reading[e.Asked.ID] = true
 		f.peer.server.Desk.Background(func() { f.askOpen(f.peer.Context, false) })
-	case e.settled != "":
-		f.settle(e.settled)
-	case e.method == wire.MethodCommandOutput:
+	case e.Settled != nil:
+		f.settle(e.Settled.ID)
+	case e.Method == wire.MethodCommandOutput:
 		f.output(e)
-	case e.text != nil:
+	case e.Text != nil:
 		f.delta(e)
-	case e.method == wire.MethodItemStarted || e.method == wire.MethodItemCompleted:
-		f.sendAll(f.item(wire.Members(e.params, "item")[0], e.method == wire.MethodItemCompleted,
-			wire.Text(wire.Members(e.params, "turnId")[0])))
+	case e.Method == wire.MethodItemStarted || e.Method == wire.MethodItemCompleted:
+		f.sendAll(f.item(wire.Members(e.Params, "item")[0], e.Method == wire.MethodItemCompleted,
+			wire.Text(wire.Members(e.Params, "turnId")[0])))
 	default:
 		f.around(e)
 	}
@@ -119,24 +119,24 @@ func (f *follow) give(e event) {
 
 // around sends what is about a turn or the session.
 func (f *follow) around(e event) {
-	switch e.method {
+	switch e.Method {
 	case wire.MethodTurnStarted:
 		f.checkQueue()
 		f.optionsChanged() // the message of the turn may have changed them
 	case wire.MethodTurnCompleted:
-		f.turnEnded(wire.Members(e.params, "turn")[0])
+		f.turnEnded(wire.Members(e.Params, "turn")[0])
 	case wire.MethodTurnPlan:
-		f.send(planUpdate(wire.Members(e.params, "plan")[0]))
+		f.send(planUpdate(wire.Members(e.Params, "plan")[0]))
 	case wire.MethodTokenUsage:
-		f.used(e.params)
+		f.used(e.Params)
 	case wire.MethodThreadNamed:
-		if title := wire.Text(wire.Members(e.params, "threadName")[0]); title != "" {
+		if title := wire.Text(wire.Members(e.Params, "threadName")[0]); title != "" {
 			f.send(titleUpdate(title, f.peer.server.opts.Clock().UnixMilli()))
 		}
 	case wire.MethodWarning:
-		f.send(aside(wire.Text(wire.Members(e.params, "message")[0])))
+		f.send(aside(wire.Text(wire.Members(e.Params, "message")[0])))
 	case wire.MethodError:
-		given := wire.Members(e.params, "willRetry", "error")
+		given := wire.Members(e.Params, "willRetry", "error")
 		if string(given[0]) == "true" {
 			f.send(aside(wire.Text(wire.Members(given[1], "message")[0])))
 		}

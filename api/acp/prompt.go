@@ -166,10 +166,7 @@ func (f *follow) begin(p *prompt, text string) (effort string) {
 	f.add(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	const most = 50 // a runtime without echoes leaves the texts here; the oldest go
-	if f.said = append(f.said, strings.TrimSpace(text)); len(f.said) > most {
-		f.said = f.said[1:]
-	}
+	f.said.Expect(text)
 	return f.effort
 }
 
@@ -191,12 +188,7 @@ func (f *follow) dropPrompt(p *prompt, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remove(p)
-	for i, one := range f.said {
-		if one == strings.TrimSpace(text) {
-			f.said = append(f.said[:i:i], f.said[i+1:]...)
-			return
-		}
-	}
+	f.said.Take(text)
 }
 
 // remove reports whether the prompt had no answer yet. It requires f.mu.
@@ -258,7 +250,7 @@ func (f *follow) rejoin(ctx context.Context, p *prompt, earlier string) error {
 	for _, one := range page.Events {
 		if e, ok := show(one.Record); ok && one.TurnID == earlier {
 			f.mu.Lock()
-			f.finish(p, outcomeOf(wire.ReadTurn(wire.Members(e.params, "turn")[0])))
+			f.finish(p, outcomeOf(wire.ReadTurn(wire.Members(e.Params, "turn")[0])))
 			f.mu.Unlock()
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"harness/api/calls"
 	"harness/api/door"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
@@ -205,25 +204,12 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	if errors.Is(err, errNoDecision) {
 		return
 	}
-	about := audit.Call{Protocol: protocol, Route: method, SessionID: f.id, Outcome: "ok"}
-	var late *session.SettledError
+	late := p.Decided(ctx, audit.Call{Protocol: protocol, Route: method, SessionID: f.id}, err, f.notice)
 	if err != nil {
-		failed := operations.Classify(err)
-		about.Outcome, about.Code = "refused", string(failed.Code)
-		switch {
-		case errors.As(err, &late): // what the client answered is not withdrawn
-			f.notice(door.Late(late))
-		case failed.Code == operations.CodeInternal:
-			telemetry.Log(ctx).Error().Err(err).Str("request", r.row.ID).Msg("a decision was not stored")
-			f.notice("The decision was not stored; the request is still open.")
-		default:
-			f.notice("The decision did not count: " + failed.Message)
-		}
 		f.mu.Lock()
-		r.mine = late != nil
+		r.mine = late // what the client answered is not withdrawn
 		f.mu.Unlock()
 	}
-	calls.Record(ctx, p.Principal, about)
 }
 
 var errNoDecision = errors.New("it is no decision")

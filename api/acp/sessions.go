@@ -313,9 +313,9 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 			return nil, 0, fmt.Errorf("read what the client lacks: %w", err)
 		}
 		for _, one := range page.Events {
-			if e, ok := show(one.Record); ok && e.asked == "" {
+			if e, ok := show(one.Record); ok && e.Asked == nil {
 				f.give(e)
-				whole[e.item] = whole[e.item] || e.method == wire.MethodItemCompleted
+				whole[e.Item] = whole[e.Item] || e.Method == wire.MethodItemCompleted
 			}
 			pos = one.Cursor
 		}
@@ -326,5 +326,5 @@ func (f *follow) catchUp(ctx context.Context, had resumption) (drop func(event) 
 	f.mu.Lock()
 	f.late = false
 	f.mu.Unlock()
-	return func(e event) bool { return e.pos > 0 && e.pos <= pos || e.pos == 0 && whole[e.item] }, pos, nil
+	return func(e event) bool { return e.Pos > 0 && e.Pos <= pos || e.Pos == 0 && whole[e.Item] }, pos, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,32 +31,32 @@ func chunkOf(into string) string {
 
 // delta sends the part of a text that the client does not have. It requires f.mu.
 func (f *follow) delta(e event) {
-	if e.method == wire.MethodFileChangeOutput || e.method == wire.MethodPlanDelta {
+	if e.Method == wire.MethodFileChangeOutput || e.Method == wire.MethodPlanDelta {
 		return // the whole item shows it
 	}
-	from, ok := f.ends.Take(e.item, e.text, e.pos > 0)
+	from, ok := f.ends.Take(e.Item, e.Text, e.Pos > 0)
 	if !ok {
 		return
 	}
-	f.peer.out.Put(f.message(object{"sessionUpdate": chunkOf(e.text.Into), "messageId": e.item,
-		"content": textBlock(e.added(from))}, meta{Text: door.TextKey(e.item, e.text.Into), End: e.text.Offset + e.text.Length}))
+	f.peer.out.Put(f.message(object{"sessionUpdate": chunkOf(e.Text.Into), "messageId": e.Item,
+		"content": textBlock(e.Added(from))}, meta{Text: door.TextKey(e.Item, e.Text.Into), End: e.Text.Offset + e.Text.Length}))
 }
 
 // output notes the output of a command, and shows it after a pause. It requires f.mu.
 func (f *follow) output(e event) {
-	key := door.TextKey(e.item, e.text.Into)
-	end, to := f.ends[key], e.text.Offset+e.text.Length
-	one := f.shown[e.item]
+	key := door.TextKey(e.Item, e.Text.Into)
+	end, to := f.ends[key], e.Text.Offset+e.Text.Length
+	one := f.shown[e.Item]
 	if one == nil || one.ended || to <= end {
 		return
 	}
 	f.ends[key] = to
-	one.output += e.added(max(end, e.text.Offset))
+	one.output += e.Added(max(end, e.Text.Offset))
 	if len(one.output) > maxOutput {
 		one.output = strings.ToValidUTF8(one.output[len(one.output)-maxOutput:], "")
 	}
 	if one.timer == nil {
-		item := e.item
+		item := e.Item
 		one.timer = time.AfterFunc(outputPause, func() { f.showOutput(item, one) })
 	}
 }
@@ -145,8 +144,7 @@ func thoughts(raw json.RawMessage) string {
 // userMessage returns a message of another client. The socket's own is not shown again.
 func (f *follow) userMessage(id string, raw json.RawMessage, turn string) (updates []object) {
 	read, _ := wire.ReadItem(raw)
-	if at := slices.Index(f.said, strings.TrimSpace(read.Content)); at >= 0 {
-		f.said = slices.Delete(f.said, at, at+1)
+	if f.said.Take(read.Content) {
 		return nil
 	}
 	if f.saidIn[turn] > 0 {
@@ -203,7 +201,7 @@ func (f *follow) replay(ctx context.Context) (drop func(event) bool, pos int64, 
 		}
 		if detail.Newer == "" {
 			return func(e event) bool { // an early text of a whole item has no position
-				return e.item != "" && e.pos <= listed[e.item] && (whole[e.item] || e.text == nil && e.pos > 0)
+				return e.Item != "" && e.Pos <= listed[e.Item] && (whole[e.Item] || e.Text == nil && e.Pos > 0)
 			}, detail.Pos, nil
 		}
 		want.FromStart, want.After = false, detail.Newer

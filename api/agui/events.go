@@ -3,12 +3,13 @@ package agui
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
+	"harness/api/door"
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
-	"harness/internal/services/session/entryof"
 	"harness/stream"
 )
 
@@ -70,24 +71,8 @@ type openItem struct {
 
 // begins reports whether a record is the start of a turn.
 func begins(record *journal.Record) bool {
-	method, _, _ := lineOf(record)
-	return method == wire.MethodTurnStarted && record.TurnID != ""
-}
-
-// lineOf returns the notification or request in a record, "" for none.
-func lineOf(record *journal.Record) (method string, params json.RawMessage, meta *stream.Meta) {
-	if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
-		return "", nil, nil
-	}
-	meta, err := stream.MetaOf(&record.Event)
-	if err != nil {
-		return "", nil, nil
-	}
-	line, ok := stream.LineOf(&record.Event, meta)
-	if !ok {
-		return "", nil, nil
-	}
-	return wire.Text(line.Method), line.Params, meta
+	read, _ := door.ReadEvent(record)
+	return read.Method == wire.MethodTurnStarted && record.TurnID != ""
 }
 
 func (t *translator) add(kind string, members any) {
@@ -97,8 +82,8 @@ func (t *translator) add(kind string, members any) {
 // translate returns the events of a record: none outside a turn, and with raw the frames of what has no event.
 func (t *translator) translate(record *journal.Record, raw bool) []event {
 	t.events = nil
-	method, params, meta := lineOf(record)
-	if method == wire.MethodTurnStarted && record.TurnID != "" && t.turn == "" {
+	read, ok := door.ReadEvent(record)
+	if read.Method == wire.MethodTurnStarted && record.TurnID != "" && t.turn == "" {
 		*t = translator{session: t.session, turn: record.TurnID}
 		t.add(runStarted, object{"threadId": t.session, "runId": t.turn})
 		t.add("STATE_SNAPSHOT", object{"snapshot": object{"plan": nil, "usage": nil, "waiting": []string{}}})
@@ -108,15 +93,16 @@ func (t *translator) translate(record *journal.Record, raw bool) []event {
 		return nil
 	}
 	switch {
-	case meta != nil && meta.Request != nil:
-		t.waiting = append(t.waiting, meta.Request.ID)
-		t.add("CUSTOM", object{"name": "harness.request", "value": stream.RequestPayload(*meta.Request, method, params)})
+	case read.Asked != nil:
+		t.waiting = append(t.waiting, read.Asked.ID)
+		t.add("CUSTOM", object{"name": "harness.request", "value": stream.RequestPayload(*read.Asked, read.Method, read.Params)})
 		t.patch("waiting", t.waiting)
-	case record.Type == entryof.EventApprovalResolved, record.Type == entryof.EventToolInputResolved,
-		record.Type == entryof.EventToolCallResolved:
-		t.resolved(record)
-	case method != "" && record.Type == stream.EventNotification:
-		t.line(method, params)
+	case read.Settled != nil:
+		t.waiting = slices.DeleteFunc(append([]string{}, t.waiting...), func(id string) bool { return id == read.Settled.ID })
+		t.add("CUSTOM", object{"name": "harness.request_resolved", "value": record.Payload})
+		t.patch("waiting", t.waiting)
+	case ok && read.Method != "":
+		t.line(read.Method, read.Params)
 	}
 	if raw && len(t.events) == 0 {
 		t.frames(record)
@@ -139,19 +125,6 @@ func (t *translator) frames(record *journal.Record) {
 
 func (t *translator) patch(name string, value any) {
 	t.add(stateDelta, object{"delta": []object{{"op": "add", "path": "/" + name, "value": value}}})
-}
-
-func (t *translator) resolved(record *journal.Record) {
-	ids := wire.Members(record.Payload, "approvalId", "requestId")
-	left := []string{}
-	for _, id := range t.waiting {
-		if id != wire.Text(ids[0]) && id != wire.Text(ids[1]) {
-			left = append(left, id)
-		}
-	}
-	t.waiting = left
-	t.add("CUSTOM", object{"name": "harness.request_resolved", "value": record.Payload})
-	t.patch("waiting", t.waiting)
 }
 
 // line translates a notification of a runtime.

@@ -1,11 +1,11 @@
 package agui
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"harness/internal/lib/javascript"
 	"harness/internal/runtime/wire"
 )
 
@@ -67,8 +67,8 @@ func (t *translator) started(params json.RawMessage) {
 	case !ok:
 	case item.Type == wire.ItemAgentMessage, item.Type == wire.ItemReasoning:
 		t.find(item.ID, item.Type)
-	case isTool(item.Type):
-		t.call(item.ID, item.Type, raw)
+	case wire.IsTool(item.Type):
+		t.call(item.Type, raw)
 	}
 }
 
@@ -85,11 +85,11 @@ func (t *translator) completed(params json.RawMessage) {
 			t.say(item.ID, item.Type, textOf(item.Type, raw))
 		}
 		t.close(one)
-	case isTool(item.Type):
-		t.call(item.ID, item.Type, raw)
+	case wire.IsTool(item.Type):
+		call := t.call(item.Type, raw)
 		t.close(t.find(item.ID, item.Type))
 		t.add("TOOL_CALL_RESULT", object{"messageId": item.ID + "-result", "toolCallId": item.ID, "role": "tool",
-			"content": resultOf(item.Type, raw)})
+			"content": resultOf(call)})
 	}
 }
 
@@ -124,50 +124,27 @@ func textOf(kind string, raw json.RawMessage) string {
 	return strings.Join(texts, "\n\n")
 }
 
-func isTool(kind string) bool {
-	switch kind {
-	case wire.ItemCommand, wire.ItemFileChange, wire.ItemToolCall, wire.ItemClientTool:
-		return true
+// call adds the call of a tool, unless it is known, and returns it.
+func (t *translator) call(kind string, raw json.RawMessage) wire.Call {
+	call := wire.ReadCall(kind, raw)
+	if slices.ContainsFunc(t.open, func(one *openItem) bool { return one.id == call.ID }) {
+		return call
 	}
-	return false
-}
-
-// call adds the call of a tool, unless it is known.
-func (t *translator) call(id, kind string, raw json.RawMessage) {
-	if slices.ContainsFunc(t.open, func(one *openItem) bool { return one.id == id }) {
-		return
-	}
-	t.find(id, kind)
-	of := wire.Members(raw, "server", "tool", "arguments", "command", "cwd", "changes")
-	name, arguments := kind, any(of[2])
-	switch kind {
-	case wire.ItemCommand:
-		arguments = object{"command": of[3], "cwd": of[4]}
-	case wire.ItemFileChange:
-		arguments = object{"changes": of[5]}
+	t.find(call.ID, kind)
+	name := kind
+	switch tool := wire.Text(wire.Members(raw, "tool")[0]); kind {
 	case wire.ItemToolCall:
-		name = wire.Text(of[0]) + "/" + wire.Text(of[1])
-	default:
-		name = wire.Text(of[1])
+		name = call.Server + "/" + tool
+	case wire.ItemClientTool:
+		name = tool
 	}
-	t.add("TOOL_CALL_START", object{"toolCallId": id, "toolCallName": name})
-	t.add("TOOL_CALL_ARGS", object{"toolCallId": id, "delta": string(javascript.MustEncode(arguments))})
-	t.add("TOOL_CALL_END", object{"toolCallId": id})
+	t.add("TOOL_CALL_START", object{"toolCallId": call.ID, "toolCallName": name})
+	t.add("TOOL_CALL_ARGS", object{"toolCallId": call.ID, "delta": string(call.Input)})
+	t.add("TOOL_CALL_END", object{"toolCallId": call.ID})
+	return call
 }
 
 // resultOf returns what a tool returned, or how it ended.
-func resultOf(kind string, raw json.RawMessage) string {
-	of := wire.Members(raw, "aggregatedOutput", "result", "error", "contentItems", "status")
-	if kind == wire.ItemCommand {
-		if output := wire.Text(of[0]); output != "" {
-			return output
-		}
-		return wire.Text(of[4])
-	}
-	for _, member := range of[1:4] {
-		if len(member) > 0 && string(member) != "null" {
-			return string(member)
-		}
-	}
-	return wire.Text(of[4])
+func resultOf(call wire.Call) string {
+	return cmp.Or(wire.Text(call.Said), string(call.Result), call.Status)
 }

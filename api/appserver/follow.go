@@ -2,8 +2,6 @@ package appserver
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +24,7 @@ type follow struct {
 	ends     door.Texts
 	asked    map[string]*asked // the open requests that the client has
 	mine     map[string]bool   // requests that this client decides
-	steered  []string          // texts whose item the client has already
+	steered  door.Echoes       // the client has their items already
 	repeated map[string]bool   // items that repeat such a text
 	steers   []steer           // what the client added to the last turn that it steered
 }
@@ -65,20 +63,21 @@ func (f *follow) give(e event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case e.ended:
+	case e.Deleted:
 		f.peer.notify("thread/deleted", object{"threadId": f.id})
 		f.peer.server.Desk.Background(func() { f.peer.views.Drop(f.id) })
-	case e.moved:
+	case e.Moved:
 		if auth.ProjectsFrom(f.peer.Context) != nil {
 			f.peer.server.Desk.Background(func() { f.peer.recheck(f.id) })
 		}
-	case e.asked != nil:
-		f.ask(e.asked)
-	case e.settled != nil:
-		f.settle(*e.settled)
-	case e.text != nil:
+	case e.Asked != nil:
+		f.ask(&asked{id: e.Asked.ID, kind: e.Asked.Kind, method: e.Method, at: e.Asked.CreatedAt, params: e.Params,
+			questions: e.Asked.Questions})
+	case e.Settled != nil:
+		f.settle(e.Settled)
+	case e.Text != nil:
 		f.delta(e)
-	case e.item != "" && f.repeats(e):
+	case e.Item != "" && f.repeats(e):
 	default:
 		f.around(e)
 	}
@@ -86,14 +85,14 @@ func (f *follow) give(e event) {
 
 // around sends a notification, and the status that changes with it.
 func (f *follow) around(e event) {
-	switch e.method {
+	switch e.Method {
 	case wire.MethodTurnStarted:
 		f.status("active")
 	case wire.MethodTurnCompleted:
 		f.repeated = map[string]bool{}
 		f.status("idle")
 	}
-	if f.peer.wants(e.method) {
+	if f.peer.wants(e.Method) {
 		f.peer.out.Put(e.message)
 	}
 }
@@ -112,9 +111,9 @@ func (f *follow) delta(e event) {
 	if len(f.ends) > most {
 		clear(f.ends)
 	}
-	switch from, ok := f.ends.Take(e.item, e.text, e.pos > 0); {
+	switch from, ok := f.ends.Take(e.Item, e.Text, e.Pos > 0); {
 	case !ok:
-	case from == e.text.Offset:
+	case from == e.Text.Offset:
 		f.peer.out.Put(e.message)
 	default:
 		f.peer.out.Put(e.after(from))
@@ -123,39 +122,28 @@ func (f *follow) delta(e event) {
 
 // repeats reports whether an item is the runtime's echo of a message that the client already has as an item.
 func (f *follow) repeats(e event) bool {
-	if f.repeated[e.item] {
+	if f.repeated[e.Item] {
 		return true
 	}
-	if e.said == "" {
+	if e.said == "" || !f.steered.Take(e.said) {
 		return false
 	}
-	at := slices.Index(f.steered, strings.TrimSpace(e.said))
-	if at < 0 {
-		return false
-	}
-	f.steered = slices.Delete(f.steered, at, at+1)
-	f.repeated[e.item] = true
+	f.repeated[e.Item] = true
 	return true
 }
 
-// expect prepares for the echo of a message, which comes after the turn if the runtime cannot be steered. A runtime
-// without echoes leaves the texts here; the oldest go.
+// expect prepares for the echo of a message, which comes after the turn if the runtime cannot be steered.
 func (f *follow) expect(text string) {
-	const most = 50
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.steered = append(f.steered, strings.TrimSpace(text)); len(f.steered) > most {
-		f.steered = f.steered[1:]
-	}
+	f.steered.Expect(text)
 }
 
 // expectNot ends what expect prepared, for a message that was refused.
 func (f *follow) expectNot(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at := slices.Index(f.steered, strings.TrimSpace(text)); at >= 0 {
-		f.steered = slices.Delete(f.steered, at, at+1)
-	}
+	f.steered.Take(text)
 }
 
 // has notes how much of a text the client has.
@@ -174,7 +162,7 @@ func (f *follow) release(text []byte, pos int64, whole map[string]bool, more fun
 			more()
 		}
 		return func(e event) bool { // an early text of a whole item has no position
-			return whole != nil && e.item != "" && e.pos <= pos && (whole[e.item] || e.text == nil && e.pos > 0)
+			return whole != nil && e.Item != "" && e.Pos <= pos && (whole[e.Item] || e.Text == nil && e.Pos > 0)
 		}
 	})
 }

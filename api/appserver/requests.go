@@ -6,15 +6,20 @@ import (
 	"errors"
 	"slices"
 
-	"harness/api/calls"
 	"harness/api/door"
 	"harness/internal/operations"
-	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/audit"
 	"harness/internal/services/session"
 )
+
+// asked is a request to a person.
+type asked struct {
+	id, kind, method  string
+	at                int64
+	params, questions json.RawMessage
+}
 
 // ask sends a request to the client, unless it has it. It requires f.mu.
 func (f *follow) ask(r *asked) {
@@ -36,25 +41,24 @@ func (f *follow) askAgain(open []session.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range open {
-		f.ask(&asked{id: r.ID, kind: string(r.Kind), method: r.Method, session: r.SessionID, at: r.CreatedAt,
-			params: r.Params, questions: r.Questions})
+		f.ask(&asked{id: r.ID, kind: string(r.Kind), method: r.Method, at: r.CreatedAt, params: r.Params, questions: r.Questions})
 	}
 }
 
 // settle takes a request away from the client. A client that did not decide it learns who did. It requires f.mu.
-func (f *follow) settle(s settled) {
-	if f.asked[s.id] == nil {
+func (f *follow) settle(s *door.Settled) {
+	if f.asked[s.ID] == nil {
 		return
 	}
-	delete(f.asked, s.id)
-	f.peer.notify(wire.MethodRequestResolved, object{"threadId": f.id, "requestId": s.id})
+	delete(f.asked, s.ID)
+	f.peer.notify(wire.MethodRequestResolved, object{"threadId": f.id, "requestId": s.ID})
 	if len(f.asked) == 0 {
 		f.status("active")
 	}
-	if s.by != "" && s.decision != "" && !f.mine[s.id] {
-		f.peer.warn(f.id, door.Already(s.decision, s.by))
+	if s.By != "" && s.Decision != "" && !f.mine[s.ID] {
+		f.peer.warn(f.id, door.Already(s.Decision, s.By))
 	}
-	delete(f.mine, s.id)
+	delete(f.mine, s.ID)
 }
 
 // open finds a request that the client was asked.
@@ -79,34 +83,15 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	if r == nil || !p.Decides() {
 		return
 	}
-	var err error
-	if len(m.Error) > 0 && string(m.Error) != "null" {
-		err = errNoDecision
-	} else {
+	err := errNoDecision
+	if len(m.Error) == 0 || string(m.Error) == "null" {
 		err = p.settleAs(ctx, r, m.Result)
-		about := audit.Call{Protocol: protocol, Route: r.method, SessionID: r.session, Outcome: "ok"}
-		if err != nil {
-			about.Outcome, about.Code = "refused", string(operations.Classify(err).Code)
-		}
-		calls.Record(ctx, p.Principal, about)
+		p.Decided(ctx, audit.Call{Protocol: protocol, Route: r.method, SessionID: f.id}, err, func(text string) { p.warn(f.id, text) })
 	}
-	if err == nil {
-		return
-	}
-	f.mu.Lock()
-	delete(f.mine, r.id)
-	f.mu.Unlock()
-	var late *session.SettledError
-	switch {
-	case errors.Is(err, errNoDecision):
-	case errors.As(err, &late):
-		p.warn(r.session, door.Late(late))
-	default:
-		failed := operations.Classify(err)
-		if failed.Code == operations.CodeInternal {
-			telemetry.Log(ctx).Error().Err(err).Str("request", r.id).Msg("a decision was not stored")
-		}
-		p.warn(r.session, "The decision did not count: "+failed.Message)
+	if err != nil {
+		f.mu.Lock()
+		delete(f.mine, r.id)
+		f.mu.Unlock()
 	}
 }
 

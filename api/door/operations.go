@@ -3,12 +3,9 @@ package door
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
-	"harness/internal/lib/javascript"
 	"harness/internal/operations"
-	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -117,23 +114,15 @@ func do[Result any](ctx context.Context, o *Operations, in request) (result Resu
 	if err == nil {
 		return done.(Result), nil
 	}
-	if o.owners == nil {
-		return result, err
-	}
-	body, encoding := javascript.Encode(in)
-	if encoding != nil {
-		return result, encoding
-	}
 	var answer struct {
 		Result json.RawMessage
 		Failed *operations.RemoteError
 	}
-	asked := AskOwner(ctx, o.owners, err, OperationsPath, body, &answer)
-	switch {
-	case errors.Is(asked, forward.ErrClientsTurn):
+	switch asked, failed := o.Ask(ctx, err, OperationsPath, in, &answer); {
+	case !asked:
 		return result, err
-	case asked != nil:
-		return result, asked
+	case failed != nil:
+		return result, failed
 	case answer.Failed != nil:
 		return result, answer.Failed
 	}

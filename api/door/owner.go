@@ -3,9 +3,11 @@ package door
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/cluster/forward"
 )
 
@@ -21,16 +23,26 @@ type Owners interface {
 // maxAnswer limits how many bytes of an owner's response are read.
 const maxAnswer = 64 << 20
 
-// AskOwner forwards a call that ended with outcome to the node that can carry it out, as a POST of body to path. answer
-// receives the response. forward.ErrClientsTurn means that no other node can, and that outcome stands.
-func AskOwner(ctx context.Context, owners Owners, outcome error, path string, body []byte, answer any) error {
-	return forward.Hand(ctx, outcome, owners.Takers, func(node string) error {
+// Forwards reports whether other nodes carry out what this one cannot.
+func (o *Operations) Forwards() bool { return o.owners != nil }
+
+// Ask forwards a call that ended with outcome to the node that can carry it out, as a POST of in to path. answer receives
+// the response. asked is false if no other node can; then outcome stands.
+func (o *Operations) Ask(ctx context.Context, outcome error, path string, in, answer any) (asked bool, err error) {
+	if o.owners == nil {
+		return false, nil
+	}
+	body, err := javascript.Encode(in) // it escapes nothing, so the owner accepts every value that this node accepts
+	if err != nil {
+		return true, err
+	}
+	err = forward.Hand(ctx, outcome, o.owners.Takers, func(node string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, path, nil)
 		if err != nil {
 			return fmt.Errorf("ask node %s: %w", node, err)
 		}
 		request.Header.Set("Content-Type", "application/json")
-		reply, err := owners.Ask(request, node, string(body))
+		reply, err := o.owners.Ask(request, node, string(body))
 		if err != nil {
 			return err
 		}
@@ -43,4 +55,8 @@ func AskOwner(ctx context.Context, owners Owners, outcome error, path string, bo
 		}
 		return nil
 	})
+	if errors.Is(err, forward.ErrClientsTurn) {
+		return false, nil
+	}
+	return true, err
 }

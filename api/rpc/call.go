@@ -30,7 +30,7 @@ type call struct {
 	session *session.Session
 }
 
-func (c *call) ops() *operations.Service { return c.server.opts.Operations }
+func (c *call) ops() *operations.Service { return c.server.opts.Operations.Service }
 
 // text returns a string member, "" when it is not given.
 func (c *call) text(name string) string {
@@ -162,7 +162,7 @@ func (c *call) route(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.server.opts.Owners != nil {
+	if c.server.opts.Operations.Forwards() {
 		found, err := c.find(ctx, id)
 		if err == nil && found != nil && !c.server.opts.Owns(*found) && (!named || c.agent == found.Runtime) {
 			c.session, c.agent = found, found.Runtime
@@ -215,7 +215,9 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 }
 
 // othersWork reports whether a new session would use another node's runtime.
-func (c *call) othersWork() bool { return c.server.opts.Owners != nil && c.ops().CheckNew() != nil }
+func (c *call) othersWork() bool {
+	return c.server.opts.Operations.Forwards() && c.ops().CheckNew() != nil
+}
 
 // find returns the session of an id, which may be a temporary one, or nil for none. session/start accepts unknown
 // ids.

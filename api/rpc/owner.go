@@ -5,31 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 
-	"harness/api/door"
 	"harness/api/rpc/wire"
-	"harness/internal/lib/javascript"
 	"harness/internal/platform/cluster/forward"
 )
 
 // askOwner forwards a call for another node's session. asked is false if it did not forward the call; it then returns
 // outcome unchanged.
 func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed *wire.Error, asked bool) {
-	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket {
+	if c.method.scope == scopeSocket || c.method.socket {
 		return nil, nil, false
 	}
-	body, err := javascript.Encode(struct { // the encoder escapes nothing, so the owner accepts every value that this node accepts
+	var answer answered
+	asked, err := c.server.opts.Operations.Ask(ctx, outcome, "/rpc", struct {
 		Version string          `json:"jsonrpc"`
 		ID      int             `json:"id"`
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params,omitempty"`
-	}{"2.0", 1, c.request.Method, c.request.Params})
-	if err != nil {
-		return nil, c.failed(ctx, err), true
-	}
-	var answer answered
-	err = door.AskOwner(ctx, c.server.opts.Owners, outcome, "/rpc", body, &answer)
+	}{"2.0", 1, c.request.Method, c.request.Params}, &answer)
 	switch {
-	case errors.Is(err, forward.ErrClientsTurn):
+	case !asked:
 		return nil, nil, false
 	case errors.As(err, new(*forward.UnreachableError)), errors.As(err, new(*forward.LostAnswerError)):
 		return nil, c.worded(ctx, err), true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/api/door"
 	"harness/api/rpc"
 	"harness/internal/operations"
 	"harness/internal/services/session"
@@ -31,7 +32,7 @@ func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	sessions := &besideATurn{Turns: manager.PartsOf(b.Service).Turns}
 	parts := sessiontest.Parts(b.Service)
 	parts.Turns = sessions
-	b.serve(t, rpc.Options{Operations: operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site}),
+	b.serve(t, rpc.Options{Operations: door.NewOperations(operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site}), nil),
 		Version: "1"})
 	id := b.NewSession()
 	s := b.dial(t, "alice")

@@ -18,14 +18,13 @@ import (
 	"harness/api/rpc/registry"
 	"harness/api/rpc/wire"
 	"harness/internal/lib/javascript"
-	"harness/internal/operations"
 	"harness/internal/services/session"
 	"harness/stream"
 )
 
 // Options are the dependencies of a Server. Operations is required; zero fields mean the defaults given below.
 type Options struct {
-	Operations *operations.Service
+	Operations *door.Operations
 	// Version is the version of the server.
 	Version string
 	// Strict refuses other methods on a socket before initialize.
@@ -34,10 +33,7 @@ type Options struct {
 	Rate int
 	// Yolo lets clients disable the sandbox and approvals.
 	Yolo bool
-	// Owners forwards calls to the node that owns a session. If nil, the error is not_owner, and clients must call that
-	// node.
-	Owners door.Owners
-	// Owns reports whether this node owns a session; required with Owners.
+	// Owns reports whether this node owns a session; required where other nodes carry out calls.
 	Owns func(session.Session) bool
 	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
 	Reads rest.Reads

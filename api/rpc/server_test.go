@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"harness/api/calls"
+	"harness/api/door"
 	"harness/api/rpc"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
@@ -61,8 +62,9 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	t.Helper()
 	b := open(t)
 	options := rpc.Options{
-		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site, Runtimes: b.Site}),
-		Version:    "1"}
+		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
+			Runtimes: b.Site}), nil),
+		Version: "1"}
 	if change != nil {
 		change(&options)
 	}

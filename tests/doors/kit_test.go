@@ -74,7 +74,7 @@ func open(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := rpc.New(rpc.Options{Operations: ops, Version: "1"})
+	calls, err := rpc.New(rpc.Options{Operations: forDoors, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

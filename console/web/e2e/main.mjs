@@ -9,6 +9,7 @@ import { cases as operate } from "./operate.mjs";
 import { pictures } from "./pictures.mjs";
 import { cases as people } from "./people.mjs";
 import { cases as push } from "./push.mjs";
+import { cases as session } from "./session.mjs";
 import { cases as shell } from "./shell.mjs";
 import { cases as talk } from "./talk.mjs";
 import { cases as trouble } from "./trouble.mjs";
@@ -16,7 +17,7 @@ import { cases as typing } from "./typing.mjs";
 import { cases as words } from "./words.mjs";
 
 const all = [];
-for (const cases of [talk, shell, typing, trouble, people, compose, move, push, operate, words, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
+for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
 const only = (process.env.CONSOLE_ONLY ?? "").split("|");
 let [browser, isWhole] = [null, false];
 let failed = 0;

@@ -5,7 +5,7 @@ import type { Answer } from "./api/answers";
 import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
-import { Outbox, type Way } from "./core/outbox";
+import { Outbox, Unanswered, type Way } from "./core/outbox";
 import { Push } from "./core/push";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
@@ -18,6 +18,8 @@ type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 /** How long a stop waits for messages that were entered before it, in ms. */
 const stopWaits = 1000;
+/** When a message without an answer is sent again while the connection holds, and until when it is sent without a click, in ms. */
+const [resumesAfter, sendsByItself] = [3000, 600_000];
 /** How long an end is looked at before it is noted as read, in ms. */
 const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
@@ -74,7 +76,10 @@ export class Client {
       },
       changed: (state) => {
         this.state = state;
-        if (state === "live") void this.checkVersion();
+        if (state === "live") {
+          void this.checkVersion();
+          this.resume();
+        }
         this.wasLive ||= state === "live";
         if (state === "live" || state === "login") this.lostAt = null;
         else if (this.wasLive) this.lostAt ??= Date.now();
@@ -248,7 +253,8 @@ export class Client {
       await this.api.post(`${pathOf(sessionId)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
       this.outbox.answered(message);
     } catch (err) {
-      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
+      if (!(err instanceof ApiError) || [502, 503, 504].includes(err.status)) throw new Unanswered();
+      if (err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
     }
   }
@@ -295,12 +301,24 @@ export class Client {
     let composing = this.composed.get(sessionId);
     if (!composing) {
       composing = new Composing(sessionId, this.drafts, (said, behind) => this.post(sessionId, said, behind),
-        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered));
+        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered),
+        (err) => {
+          if (!(err instanceof Unanswered)) return false;
+          if (this.state === "live") setTimeout(() => this.resume(), resumesAfter); // else it goes out once the connection is back
+          return true;
+        });
       this.composed.set(sessionId, composing);
     }
     return composing;
   }
   private readonly composed = new Map<string, Composing>();
+
+  /** resume sends what is held for want of an answer, unless that is so long ago that it may not be meant any more. */
+  private resume() {
+    for (const composing of this.composed.values()) {
+      if (composing.heldSince !== null && Date.now() - composing.heldSince < sendsByItself) composing.resume();
+    }
+  }
 
   /** post sends a message: at once to a session that is idle or is to be steered, else behind its turn. */
   private async post(sessionId: string, { text: said, images, effort, steer }: Said, behind: boolean): Promise<void> {

@@ -196,7 +196,7 @@ func TestAClientOfACPAtAnotherNode(t *testing.T) {
 		n.a.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/approval-policy", programtest.Object{"approvalPolicy": value})
 		d.until("current_mode_update", `"`+mode+`"`)
 	}
-	policy("on-request", "edit")
+	policy("on-request", "custom")
 	policy("untrusted", "ask")
 	prompt := func(text, more string) string {
 		return d.ask("session/prompt", `{`+named+`,"prompt":[{"type":"text","text":"`+text+`"}`+more+`]}`)

@@ -9,7 +9,7 @@ import { locale } from "../text/language";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
 import { Menu, type Item } from "../ui/Menu";
-import { lineOf } from "../ui/RequestCard";
+import { lineOf } from "../ui/Request";
 import { useShell } from "../ui/shellContext";
 
 const words = text.side;

@@ -2,11 +2,14 @@ import { timeOf } from "../core/time";
 import type { Entry } from "../core/types";
 import { text } from "../text";
 import { useClient } from "./hooks";
+import { Icon } from "./Icon";
 
-type Decision = { status?: unknown; decision?: unknown; decidedBy?: unknown; message?: unknown; method?: unknown; success?: unknown };
+type Decision = { status?: unknown; decision?: unknown; decidedBy?: unknown; decidedByName?: unknown; message?: unknown; method?: unknown; success?: unknown };
+
+const edited = (method: unknown) => /fileChange|applyPatch/.test(String(method));
 
 /** useDecision is a line that says what was decided, and who did as far as it is known. */
-export function useDecision(kind: string, { status, decision, decidedBy, message, method, success }: Decision): string {
+export function useDecision(kind: string, { status, decision, decidedBy, message, method, success }: Decision, times = 1): string {
   const client = useClient();
   const who = typeof decidedBy === "string" ? client.nameOf(decidedBy) : null;
   const why = typeof message === "string" ? message : "";
@@ -14,11 +17,15 @@ export function useDecision(kind: string, { status, decision, decidedBy, message
   if (status !== "resolved" || decision === "cancel") return text.decided.cancel;
   if (decision === "decline" || success === false) return text.decided.decline(who, why);
   if (kind !== "approval") return text.decided.answered(who);
-  return text.decided.accept(who, /fileChange|applyPatch/.test(String(method)) ? text.decided.edit : text.decided.command);
+  if (times > 1) return text.decided.accept(who, edited(method) ? text.talk.edits(times) : text.talk.commands(times));
+  return text.decided.accept(who, edited(method) ? text.decided.edit : text.decided.command);
 }
 
-/** Decided is the line of a decision in a transcript, at the step it belongs to. */
-export function Decided({ entry }: { entry: Entry }) {
-  const line = useDecision(entry.type.split(".")[0]!, entry.item ?? {});
-  return <p className="decided dim">{line}{entry.completedAt ? ` · ${timeOf(entry.completedAt)}` : ""}</p>;
+/** Decided is the line of decisions in a transcript, at the step they belong to. */
+export function Decided({ entries }: { entries: Entry[] }) {
+  const last = entries.at(-1)!;
+  const item = last.item ?? {};
+  const line = useDecision(last.type.split(".")[0]!, item, entries.length);
+  const done = item.decision !== "decline" && item.decision !== "cancel" && item.success !== false && item.status === "resolved";
+  return <p className="line decided"><Icon name={done ? "check" : "ban"} /><span>{line}{last.completedAt ? ` · ${timeOf(last.completedAt)}` : ""}</span></p>;
 }
