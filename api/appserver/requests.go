@@ -95,7 +95,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	}
 }
 
-var errNoDecision = errors.New("an error is no decision")
+var errNoDecision = errors.New("an error is not a decision")
 
 // settleAs settles a request with the result of its method.
 func (p *peer) settleAs(ctx context.Context, r *asked, result json.RawMessage) (err error) {
