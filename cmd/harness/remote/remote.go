@@ -188,7 +188,8 @@ func (c *commands) completeSessions(cmd *cobra.Command, args []string, _ string)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	page, err := client.Read[client.ListSessions200JSONResponseBody](api.ListSessions(ctx, nil))
+	view := client.ListSessionsParamsViewConsole
+	page, err := client.Read[client.ListSessions200JSONResponseBody](api.ListSessions(ctx, &client.ListSessionsParams{View: &view}))
 	if err != nil {
 		return nil, none
 	}

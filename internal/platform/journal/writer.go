@@ -399,6 +399,14 @@ func (j *Journal) Actor(ctx context.Context) string {
 	return j.opts.Origin(ctx).Actor
 }
 
+// ActorName returns the display name of the actor for whom ctx runs, "" if only the actor is known.
+func (j *Journal) ActorName(ctx context.Context) string {
+	if j.opts.Origin == nil {
+		return ""
+	}
+	return j.opts.Origin(ctx).Name
+}
+
 func (j *Journal) record(event Event, origin Origin) Record {
 	event.attribute(origin)
 	if event.TraceID == "" && event.TurnID != "" && j.opts.TraceOf != nil {

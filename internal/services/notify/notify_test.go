@@ -26,9 +26,9 @@ func TestWebhookMessagesAreSigned(t *testing.T) {
 		k.happen(notify.TurnFailed, "before", "")
 		k.run()
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `insert into sessions (id, runtime, runtime_session_id, node_id, title, cwd,
+			_, err := tx.ExecContext(t.Context(), `insert into sessions (id, runtime, runtime_session_id, node_id, name, title, cwd,
 				source, model_provider, thread, system_owned, archived, created_at, updated_at)
-				values ('s/1', 'codex', 's/1', 'n', $1, '/', '', '', 'null', 0, 0, 1, 1)`, "Wörter\n"+strings.Repeat("x", 500))
+				values ('s/1', 'codex', 's/1', 'n', $1, '', '/', '', '', 'null', 0, 0, 1, 1)`, "Wörter\n"+strings.Repeat("x", 500))
 			return err
 		})
 		if err != nil {

@@ -105,15 +105,13 @@ func (s *Stopper) closeThread(ctx context.Context, session session.Session) {
 	}
 }
 
-// typeTurnStopped is the type of the entry that records who stopped a turn, and when.
-const typeTurnStopped = "turn.stopped"
-
 // turnStoppedPrefix starts the message id of that entry; the turn's id follows.
 const turnStoppedPrefix = "turn-stopped-"
 
 // recordStop records a stopped turn: as an event, and as a transcript entry.
 func (s *Stopper) recordStop(ctx context.Context, sessionID, turnID string) error {
 	at, actor := s.options.Now(), s.options.Journal.Actor(ctx)
+	author := session.Author{Actor: actor, Name: s.options.Journal.ActorName(ctx)}
 	return s.options.Record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		events := []journal.Event{turnStopped(sessionID, turnID, at)}
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
@@ -122,6 +120,9 @@ func (s *Stopper) recordStop(ctx context.Context, sessionID, turnID string) erro
 		}
 		if err != nil {
 			return nil, err
+		}
+		if err := store.NoteActor(ctx, tx, author); err != nil {
+			return events, err
 		}
 		entry, changed, err := s.entries.UpsertItem(ctx, tx, sessionID, entryOfStop(turnID, actor, at))
 		if err != nil || !changed {
@@ -142,7 +143,7 @@ func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 		StoppedBy string `json:"stoppedBy,omitempty"`
 		StoppedAt string `json:"stoppedAt"`
 	}{actor, isoTime(at)}))
-	return transcript.Entry{MessageID: turnStoppedPrefix + turnID, TurnID: turnID, Role: "system", Type: typeTurnStopped,
+	return transcript.Entry{MessageID: turnStoppedPrefix + turnID, TurnID: turnID, Role: "system", Type: session.EntryTurnStopped,
 		Content: content, Details: &details, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete}
 }
 
