@@ -61,7 +61,7 @@ type transcriptInput struct {
 	Session string   `json:"session"`
 	After   string   `json:"after,omitempty" jsonschema:"id of an entry; without it, the newest entries"`
 	Limit   limit    `json:"limit,omitempty"`
-	Kinds   []string `json:"kinds,omitempty" jsonschema:"types of entries, such as agentMessage"`
+	Kinds   kindList `json:"kinds,omitempty" jsonschema:"types of entries, such as agentMessage"`
 }
 
 // entryView is an entry of a transcript in an answer.

@@ -266,7 +266,8 @@ export class Client {
     try {
       const { session } = await this.api.post<{ session: Session }>("/api/sessions", wanted, { "Idempotency-Key": key });
       this.outbox.answered(message);
-      this.store.putSession(session);
+      // The name came by the stream, or comes: this answer has the one of clients that know no names.
+      if (!this.store.sessions.has(session.sessionId)) this.store.putSession({ ...session, title: "" });
       return session;
     } catch (err) {
       if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);

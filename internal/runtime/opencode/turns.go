@@ -232,11 +232,27 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 		return err
 	}
 	waiting := l.queuedMessages(native)
-	stop := call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}
-	if err := l.command(ctx, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
+	stop := call{Command: bridge.Command{Turn: turnID, Steps: abort(native, o.names.of(native).folder)}}
+	stopping, cancel := outlast(ctx, stopGrace)
+	defer cancel()
+	if err := l.command(stopping, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
 		return err
 	}
 	return l.withdraw(ctx, native, turnID, waiting)
+}
+
+// stopGrace is how long a stop may take after its caller has canceled, as callers do at the end of the turn. OpenCode
+// stops whatever runs, so the next message must not overtake a stop.
+const stopGrace = 2 * time.Second
+
+// outlast returns a context that ends some time after another one.
+func outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
 }
 
 // withdraw removes the messages that the agent had not started to answer when its turn was stopped. Otherwise the

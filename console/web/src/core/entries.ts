@@ -15,8 +15,9 @@ export const agentName = (runtime: string) => agents[runtime.replace(/-acp$/, ""
 export const sentence = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 /** command is the command line without the shell around it. */
-export function command(entry: Entry): string {
-  const line = String(entry.item?.command ?? entry.texts.text ?? "");
+export const command = (entry: Entry) => withoutShell(String(entry.item?.command ?? entry.texts.text ?? ""));
+
+export function withoutShell(line: string): string {
   const quoted = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (['"])([\s\S]*)\1$/.exec(line);
   return quoted ? quoted[2]! : line;
 }

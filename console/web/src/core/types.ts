@@ -33,8 +33,6 @@ export type Session =
     archivedBy?: Author;
     /** The user has not read the end of it. */
     unread?: boolean;
-    /** The branch of its folder. */
-    branch?: string | null;
   };
 
 /** Work of a session that goes on outside its turns. */

@@ -21,7 +21,7 @@ export function german(counted: Counted): Texts {
     upgrade: { message: "Harness wurde aktualisiert.", reload: "Neu laden", note: "Entwürfe bleiben erhalten.", dismiss: "Ausblenden" },
     states: { idle: "Bereit", running: "Läuft", waiting: "Wartet auf dich", error: "Fehlgeschlagen", unresponsive: "Antwortet nicht" },
     list: {
-      label: "Sitzungen", fresh: "Neue Sitzung", active: "Laufend", waiting: "Wartet auf dich", all: "Alle Sitzungen", filter: "Sitzungen durchsuchen",
+      label: "Sitzungen", fresh: "Neue Sitzung", filter: "Sitzungen durchsuchen",
       none: "Keine passende Sitzung.", clear: "Filter zurücksetzen", elsewhere: "Kein Projekt", first: "Noch keine Sitzungen. Beginne mit „Neue Sitzung“.", more: "Mehr laden", unread: "Ungelesen",
       asks: (line) => `Frage: ${line}`, run: (line) => `Ausführen: ${line}`, edit: (line) => `Ändern: ${line}`, untitled: "Sitzung ohne Titel",
     },
@@ -85,7 +85,7 @@ export function german(counted: Counted): Texts {
       would: "Details der Anfrage", before: "Vor dieser Anfrage", open: "Sitzung öffnen",
     },
     settings: {
-      title: "Einstellungen", who: "Du", may: { owner: "Darf alles", admin: "Darf alles", operator: "Darf Sitzungen beginnen und Anfragen entscheiden", viewer: "Darf lesen", ci: "Darf Einträge schreiben" },
+      who: "Du", may: { owner: "Darf alles", admin: "Darf alles", operator: "Darf Sitzungen beginnen und Anfragen entscheiden", viewer: "Darf lesen", ci: "Darf Einträge schreiben" },
       roles: { owner: "Eigentümer", admin: "Admin", operator: "Operator", viewer: "Leser", ci: "CI" },
       logout: "Abmelden", theme: "Farben", system: "Wie das System", light: "Hell", dark: "Dunkel", language: "Sprache",
       keys: "Tastenkürzel mit einem Buchstaben", keysNote: "G, J, K, X, ? und die Buchstaben auf einer Anfrage mit Fokus. Ein Buchstabe erlaubt nie etwas, nur Enter.", api: "API-Referenz",
@@ -105,13 +105,13 @@ export function german(counted: Counted): Texts {
     },
     diff: { split: "Nebeneinander", unified: "Untereinander" },
     palette: {
-      title: "Suche", note: "Sitzungen, Verläufe und Aktionen durchsuchen", page: "Seite", session: "Sitzung", action: "Aktion", none: "Keine Treffer. Versuch es mit weniger Wörtern.", hit: "In einem Verlauf",
+      title: "Suche", note: "Sitzungen, Verläufe und Aktionen durchsuchen", none: "Keine Treffer. Versuch es mit weniger Wörtern.",
       behind: "Ältere Verläufe werden noch indexiert. Es können weitere Treffer dazukommen.", stop: "Diesen Durchgang anhalten",
     },
     keys: {
       title: "Tastenkürzel", off: "Tastenkürzel mit einem Buchstaben sind aus. Du kannst sie in den Einstellungen einschalten.",
       list: [
-        ["Ctrl+K", "Suche"], ["?", "Diese Liste zeigen"], ["g s", "Sitzungen"], ["g i", "Eingang"], ["g j", "Jobs"], ["g e", "Ereignisse"], ["g u", "Verbrauch"], ["g x", "Erweiterungen"], ["g r", "Agenten"],
+        ["Ctrl+K", "Suche"], ["/", "Suche"], ["?", "Diese Liste zeigen"], ["g s", "Sitzungen"], ["g n", "Neue Sitzung"], ["g i", "Eingang"], ["g j", "Jobs"], ["g e", "Ereignisse"], ["g u", "Verbrauch"], ["g x", "Erweiterungen"], ["g r", "Agenten"],
         ["g ,", "Einstellungen"], ["Enter", "Senden oder, während der Agent arbeitet, einreihen"], ["Ctrl+Enter", "Sofort senden, in den laufenden Durchgang"], ["Shift+Enter", "Neue Zeile"], ["Esc Esc", "Diesen Durchgang anhalten"],
         ["Y", "Auf einer Anfrage mit Fokus: auf Erlauben zielen (Enter erlaubt)"], ["S", "Auf „Für diese Sitzung erlauben“ zielen"], ["A", "Auf „Immer erlauben“ zielen"], ["N", "Auf Ablehnen zielen"], ["R", "Mit Begründung ablehnen"],
         ["J K", "Eingang: nächste, vorige"], ["X", "Eingang: auswählen"],
@@ -124,7 +124,7 @@ export function german(counted: Counted): Texts {
       unable: "Push braucht HTTPS oder localhost, einen Browser mit Web Push und einen Server, der den Push-Dienst erreicht.",
       browsers: "Browser mit Benachrichtigungen", ownBrowser: "Dieser Browser", since: "Hinzugefügt", end: "Entfernen",
     },
-    operator: { failed: "Konnte nicht geladen werden: ", updated: (age) => (age === null ? "Gerade aktualisiert" : `Vor ${age} aktualisiert`), again: "Noch einmal versuchen", more: "Mehr" },
+    operator: { failed: "Konnte nicht geladen werden: ", updated: (age) => (age === null ? "Gerade aktualisiert" : `Vor ${age} aktualisiert`), again: "Noch einmal versuchen" },
     jobs: {
       title: "Jobs", none: "Noch keine Jobs. Lege einen über die API an.", all: "Alle", type: "Typ", state: "Status", owner: "Projekt", made: "Angelegt", attempts: "Versuche", took: "Dauer", pause: "Pausieren", go: "Weiter aktualisieren",
       payload: "Eingabe", result: "Ergebnis", error: "Fehler", timeline: "Ablauf", cancel: "Job abbrechen", source: "Gestartet aus Sitzung", worker: "Läuft in Sitzung", everyType: "Alle Typen", again: "Noch einmal ausführen",
@@ -194,7 +194,7 @@ export function german(counted: Counted): Texts {
       main: "Hauptmenü", manage: "Verwalten", new: "Neu", searchKey: (mac) => (mac ? "⌘ K" : "Strg K"), hide: "Seitenleiste ausblenden", open: "Seitenleiste öffnen",
       general: "Allgemein", people: "Personen und Tokens", projects: "Projekte", server: "Server", requests: (count) => n(count, "Anfrage", "Anfragen"), archived: "Archiviert.", undo: "Rückgängig", dismiss: "Schließen",
       filter: "Anzeigen", project: "Projekt", everyProject: "Alle Projekte", groups: { waiting: "Braucht dich", running: "Läuft", today: "Heute", yesterday: "Gestern", week: "Diese Woche" },
-      filters: { all: "Alle Sitzungen", waiting: "Braucht dich", running: "Läuft", failed: "Fehlgeschlagen", unread: "Ungelesen", archived: "Archiviert" }, menu: (title) => `Weitere Aktionen: ${title}`,
+      filters: { all: "Alle Sitzungen", waiting: "Braucht dich", running: "Läuft", failed: "Fehlgeschlagen", unread: "Ungelesen", archived: "Archiviert" }, running: (what) => `Führt aus: ${what}`, editing: (what) => `Bearbeitet ${what}`, menu: (title) => `Weitere Aktionen: ${title}`,
       unread: "Als ungelesen markieren", copyLink: "Link kopieren", archive: "Archivieren", unarchive: "Wiederherstellen",
     },
     start: {

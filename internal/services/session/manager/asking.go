@@ -14,6 +14,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
 
 // questions holds this server's own pending questions to users, by request id.
@@ -162,7 +163,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		} else if !won {
 			return nil, errors.New("a pending request changed inside the journal's transaction")
 		}
-		systemOwned, err := s.storeResolution(ctx, tx, request.Request, author)
+		systemOwned, err := storeResolution(ctx, tx, request.Request, author)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +191,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 }
 
 // storeResolution stores the entry of a decision, and who decided. It returns whether the session is system-owned.
-func (s *Service) storeResolution(ctx context.Context, tx database.Tx, request session.Request, by session.Author) (bool, error) {
+func storeResolution(ctx context.Context, tx database.Tx, request session.Request, by session.Author) (bool, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 	if session.Absent(err) {
 		return systemOwned, nil
@@ -199,7 +200,7 @@ func (s *Service) storeResolution(ctx context.Context, tx database.Tx, request s
 		err = store.NoteActor(ctx, tx, by)
 	}
 	if err == nil {
-		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request))
+		_, _, err = transcript.Store{}.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request))
 	}
 	return systemOwned, err
 }

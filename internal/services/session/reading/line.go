@@ -44,9 +44,9 @@ func (r *Reader) lineOf(ctx context.Context, q database.Querier, one *session.Se
 	case now.PendingCount > 0:
 		return r.lineOfRequest(ctx, q, one.ID)
 	case now.LastError != nil && now.ActiveTurnID != "":
-		return lineOf(session.LineRetrying, now.LastError.Message, 0), nil
+		return lineOfError(session.LineRetrying, now.LastError), nil
 	case now.LastError != nil:
-		return lineOf(session.LineFailed, now.LastError.Message, 0), nil
+		return lineOfError(session.LineFailed, now.LastError), nil
 	case now.ActiveTurnID != "":
 		return r.lineOfItem(ctx, q, one.ID)
 	}
@@ -59,6 +59,12 @@ func lineOf(kind session.LineKind, text string, at int64) *session.Line {
 		line = append(line[:maxLine-1], '…')
 	}
 	return &session.Line{Kind: kind, Text: string(line), At: at}
+}
+
+// lineOfError leaves out the remedy, which the session shows.
+func lineOfError(kind session.LineKind, failed *session.TurnError) *session.Line {
+	reason, _, _ := strings.Cut(failed.Message, "\n")
+	return lineOf(kind, reason, 0)
 }
 
 // lineOfRequest describes the request that waits longest.
