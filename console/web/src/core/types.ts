@@ -29,6 +29,8 @@ export type Session =
     titleSource?: "auto" | "user" | "agent";
     /** What happens now; text is a summary, a command, files with counts, or a reason. */
     line?: { kind: "approval" | "edit" | "question" | "tool" | "running" | "editing" | "retrying" | "failed"; text: string; at?: number } | null;
+    /** The Git branch of its folder. */
+    branch?: string | null;
     archivedAt?: number;
     archivedBy?: Author;
     /** The user has not read the end of it. */
