@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"harness/internal/runtime"
@@ -59,5 +60,36 @@ func TestEventsThatAreWrittenLate(t *testing.T) {
 		if !published || len(s.Conversations) != 0 {
 			t.Errorf("%s: the text was published: %t, the state is %+v", name, published, s)
 		}
+	}
+}
+
+// RA-33: OpenCode may answer a stop after the next turn has asked. The status in that answer neither settles the request nor
+// ends the turn.
+func TestAStopThatIsAnsweredLate(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	user := func(id string) bridge.Line {
+		return eventLine(t, "message.updated", object{"info": object{"id": id, "role": "user", "time": object{"created": 1}}})
+	}
+	idle := bridge.Line{Snapshot: &bridge.Snapshot{Session: "ses_1", Status: "idle", Aborted: true, Turn: "msg_1",
+		Messages: json.RawMessage("[]"), Permissions: json.RawMessage("[]"), Questions: json.RawMessage("[]")}}
+	var s state
+	var signals []runtime.Signal
+	for _, line := range []bridge.Line{user("msg_1"), idle, user("msg_2"), eventLine(t, "session.status",
+		object{"status": object{"type": "busy"}}), eventLine(t, "permission.asked", object{"id": "per_1", "permission": "bash"}), idle} {
+		made, _ := s.translate(line, 10, func(string) string { return "session" })
+		signals = append(signals, made...)
+	}
+	var ended []string
+	for _, signal := range signals {
+		switch change := signal.Change.(type) {
+		case runtime.TurnCompleted:
+			ended = append(ended, change.TurnID+" "+string(change.Status))
+		case runtime.RequestResolved:
+			ended = append(ended, "a request")
+		}
+	}
+	if !slices.Equal(ended, []string{"msg_1 interrupted"}) || s.Conversations["ses_1"] == nil {
+		t.Errorf("ended were %q", ended)
 	}
 }

@@ -118,24 +118,22 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if text, err := os.ReadFile(steered); err != nil || string(text) != "once\n" {
 				t.Errorf("the steered command wrote %q, %v", text, err)
 			}
-			if runtime != "opencode" { // known defect: its request right after an interrupted turn may not be shown
-				// Esc before the model reads a steered message: it is carried out now.
-				u.say("MOCK_HOLD[" + runtime + " again]")
-				if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
-					t.Fatal(err)
-				}
-				// Text that begins after the message would be its answer.
-				b.Eventually("the text before the message shows", func() bool { return b.writes(runtime) })
-				escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
-				u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
-				u.press("Escape")
-				u.answer("Would you like to run", "y")
-				b.Eventually("the message is carried out", func() bool { _, err := os.Stat(escaped); return err == nil })
-				u.say("MOCK_REPLY[really last of " + runtime + "]")
-				u.await("• really last of " + runtime)
-				if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
-					t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
-				}
+			// Esc before the model reads a steered message: it is carried out now.
+			u.say("MOCK_HOLD[" + runtime + " again]")
+			if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
+				t.Fatal(err)
+			}
+			// Text that begins after the message would be its answer.
+			b.Eventually("the text before the message shows", func() bool { return b.writes(runtime) })
+			escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
+			u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
+			u.press("Escape")
+			u.answer("Would you like to run", "y")
+			b.Eventually("the message is carried out", func() bool { _, err := os.Stat(escaped); return err == nil })
+			u.say("MOCK_REPLY[really last of " + runtime + "]")
+			u.await("• really last of " + runtime)
+			if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
+				t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
 			}
 			u.say("MOCK_PATCH[" + made + "]")
 			u.answer("Would you like to make", "Escape")
