@@ -180,13 +180,15 @@ export class Client {
   /** archive takes a session out of the list, and offers to undo that. */
   async archive(session: Session): Promise<void> {
     await this.api.post(`${pathOf(session.sessionId)}/archive`);
-    this.store.removeSession(session.sessionId);
+    this.store.putSession({ ...session, archivedAt: Math.floor(Date.now() / 1000), ...(this.me && { archivedBy: { actor: this.me.actor } }) });
     this.archivedRev++;
     this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
   }
 
   async unarchive(sessionId: string): Promise<void> {
     await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    const known = this.store.sessions.get(sessionId);
+    if (known) this.store.putSession({ ...known, archivedAt: undefined, archivedBy: undefined });
     this.archivedRev++;
     await this.sessions();
     this.touch();
