@@ -55,7 +55,7 @@ func (f *follow) settle(s *door.Settled) {
 	if len(f.asked) == 0 {
 		f.status("active")
 	}
-	if s.By != "" && s.Decision != "" && !f.mine[s.ID] {
+	if s.Decision != "" && !f.mine[s.ID] {
 		f.peer.warn(f.id, door.Already(s.Decision, s.By))
 	}
 	delete(f.mine, s.ID)
