@@ -151,8 +151,8 @@ export class Client {
   }
 
   /** nameOf is what people call an actor: "you" is the one who looks. */
-  nameOf(actor: string): string {
-    return actor === this.me?.actor ? text.request.you : (this.people.get(actor) ?? actor.replace(/^token:/, ""));
+  nameOf(actor: string, name?: string): string {
+    return actor === this.me?.actor ? text.request.you : name || (this.people.get(actor) ?? actor.replace(/^token:/, ""));
   }
 
   /** namePeople learns the names of who logs in at providers; without them their actors are shown. */

@@ -270,6 +270,9 @@ export class Store {
       case "plan":
         open.plan = meaning.plan;
         break;
+      case "authored":
+        transcript.authored(meaning.turnId, meaning.number, meaning.author);
+        break;
       case "queue":
         open.queue = meaning.queue;
         break;
