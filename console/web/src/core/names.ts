@@ -1,10 +1,8 @@
 // Names of people and of files, as a transcript shows them.
-import type { Entry } from "./types";
+import type { Author } from "./types";
 
-export type Author = { actor?: string; name?: string };
-
-/** authorOf is who wrote an entry, as far as the server says so. */
-export const authorOf = (entry: Entry): Author | undefined => (entry as { author?: Author }).author;
+/** named is what people call an author. */
+export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
 
 /** initials are those of a name: of its first and last part. */
 export function initials(name: string): string {

@@ -168,6 +168,7 @@ export function german(counted: Counted): Texts {
       again: "Du wurdest abgemeldet. Melde dich wieder an; deine Entwürfe bleiben erhalten.",
     },
     talk: {
+      archived: "Archiviert", archivedBy: (who, day) => `Archiviert${who ? ` von ${who}` : ""} · ${day}`,
       you: "dir", unknown: "Unbekannt", program: "CI", agent: "Agent", fixed: "Fest für diese Sitzung", access: "Zugriff", custom: "Eigene", rules: "Eigene Regeln …", on: "An", off: "Aus",
       openNetwork: "Ohne Sandbox ist das Netz immer an.",
       presets: {
