@@ -205,6 +205,7 @@ check_bubblewrap "$("$here/agents.sh" codex)"
 "$here/console.sh" --required
 "$here/clients.sh" >/dev/null
 "$here/clients.sh" acp-clients >/dev/null
+"$here/clients.sh" mcp-clients >/dev/null
 "$here/clients.sh" copilotkit >/dev/null
 "$here/oidc-tool.sh" >/dev/null
 "$here/s3-tool.sh" >/dev/null || fail "the S3 server of the tests could not be built (scripts/s3/go.mod)"

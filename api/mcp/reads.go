@@ -37,7 +37,8 @@ type sessionView struct {
 }
 
 func viewOf(s session.Session, parent string) sessionView {
-	return sessionView{s.ID, s.Title, s.Runtime, string(s.Activity.State), s.Activity.PendingCount, instant(s.UpdatedAt), parent}
+	title, _ := s.Shown()
+	return sessionView{s.ID, title, s.Runtime, string(s.Activity.State), s.Activity.PendingCount, instant(s.UpdatedAt), parent}
 }
 
 func listSessions(ctx context.Context, k *call, in listInput) (any, error) {
@@ -60,7 +61,7 @@ type transcriptInput struct {
 	Session string   `json:"session"`
 	After   string   `json:"after,omitempty" jsonschema:"id of an entry; without it, the newest entries"`
 	Limit   limit    `json:"limit,omitempty"`
-	Kinds   []string `json:"kinds,omitempty" jsonschema:"types of entries, such as agentMessage"`
+	Kinds   kindList `json:"kinds,omitempty" jsonschema:"types of entries, such as agentMessage"`
 }
 
 // entryView is an entry of a transcript in an answer.

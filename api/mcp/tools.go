@@ -63,9 +63,10 @@ func add[In any](t *tableBuilder, name string, agents bool, role door.Role, run 
 		reflect.TypeFor[scope]():    oneOf("turn", "session"),
 		reflect.TypeFor[sessionList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1),
 			MaxItems: jsonschema.Ptr(16)},
-		reflect.TypeFor[timeout](): {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
-		reflect.TypeFor[key]():     {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
-		reflect.TypeFor[text]():    {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
+		reflect.TypeFor[kindList](): {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		reflect.TypeFor[timeout]():  {Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(300.0)},
+		reflect.TypeFor[key]():      {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(255)},
+		reflect.TypeFor[text]():     {Type: "string", MinLength: jsonschema.Ptr(1), MaxLength: jsonschema.Ptr(maxText)},
 	}})
 	if err != nil {
 		t.err = err
@@ -94,6 +95,7 @@ type (
 	decision    string
 	scope       string
 	sessionList []string
+	kindList    []string
 	timeout     int
 	key         string
 	text        string

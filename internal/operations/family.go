@@ -105,7 +105,7 @@ func digest(request any) string {
 
 // within returns the request for a session with at most the parent's rights: *session.WiderThanParentError.
 func (s *Family) within(parent session.Session, in ChildStart) (session.Create, error) {
-	of := parent.Controls
+	of, unnamed := parent.Controls, in.NetworkAccess == nil
 	for _, level := range []struct {
 		field     string
 		requested **string
@@ -123,6 +123,9 @@ func (s *Family) within(parent session.Session, in ChildStart) (session.Create, 
 		if at < 0 || at > slices.Index(level.rising, level.parent) {
 			return session.Create{}, &session.WiderThanParentError{Field: level.field, Requested: **level.requested, Parent: level.parent}
 		}
+	}
+	if unnamed && of.Unrestrictable() && *in.FilesystemSandbox == of.FilesystemSandbox {
+		in.NetworkAccess = nil // nothing restricts the parent's network, and a new session may not claim the contrary
 	}
 	cwd, err := s.folderWithin(parent.Cwd, in.Cwd)
 	create := session.Create{Runtime: cmp.Or(in.Runtime, parent.Runtime), Cwd: cwd, Model: in.Model,

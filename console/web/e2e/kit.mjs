@@ -111,6 +111,12 @@ export const finished = (page, n = 1) => page.locator('.entry.assistant[data-sta
 export const said = (page) => page.locator(".entry.assistant .md").allInnerTexts();
 export const pill = (page, state) => page.locator(`.head .pill[data-state="${state}"]`).waitFor();
 
+/** menu picks an action of the menu in a part of the page. */
+export async function menu(page, part, action, name = "More actions") {
+  await part.getByRole("button", { name, exact: true }).click();
+  await page.getByRole("menuitem", { name: action, exact: true }).click();
+}
+
 /** aims has a letter aim at a button of a request. One that comes too soon counts as typing, which ends when the focus leaves. */
 export async function aims(page, card, letter) {
   await eventually(`${letter} aims`, async () => {

@@ -161,7 +161,7 @@ export const cases = (test) => {
     const { controls, defaults } = await api("GET", `/api/sessions/${id}/session-controls`);
     const approvalPolicy = defaults.approvalPolicy === "never" ? "untrusted" : "never";
     await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy } });
-    const { page, close } = await open(browser, `/s/${id}`, { viewport: { width: 1600, height: 900 } });
+    const { page, close } = await open(browser, `/s/${id}?panel=context`, { viewport: { width: 1600, height: 900 } });
     await live(page);
     const button = page.getByRole("button", { name: "Use for new sessions" });
     await button.waitFor();

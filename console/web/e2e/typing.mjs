@@ -36,7 +36,7 @@ export const cases = (test) => {
     await eventually("the message field has the focus", async () => (await focused(page)) === "Message");
     await typeSlowly(page, typed);
     assert.equal(await page.getByLabel("Message", { exact: true }).inputValue(), typed);
-    for (const place of [page.locator(`[data-session="${id}"]`), page.locator(".transcript .scroll"), page.getByRole("button", { name: "More" })]) {
+    for (const place of [page.locator(`[data-session="${id}"]`), page.locator(".transcript .scroll"), page.locator(".head").getByRole("button", { name: "More actions" })]) {
       await place.focus();
       await page.waitForTimeout(500);
       await typeSlowly(page, typed);

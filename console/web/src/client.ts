@@ -5,7 +5,7 @@ import type { Answer } from "./api/answers";
 import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
-import { Outbox, type Way } from "./core/outbox";
+import { Outbox, Unanswered, type Way } from "./core/outbox";
 import { Push } from "./core/push";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
@@ -18,6 +18,8 @@ type Options = { effort?: string; images?: string[] };
 type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 /** How long a stop waits for messages that were entered before it, in ms. */
 const stopWaits = 1000;
+/** When a message without an answer is sent again while the connection holds, and until when it is sent without a click, in ms. */
+const [resumesAfter, sendsByItself] = [3000, 600_000];
 /** How long an end is looked at before it is noted as read, in ms. */
 const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
@@ -74,7 +76,10 @@ export class Client {
       },
       changed: (state) => {
         this.state = state;
-        if (state === "live") void this.checkVersion();
+        if (state === "live") {
+          void this.checkVersion();
+          this.resume();
+        }
         this.wasLive ||= state === "live";
         if (state === "live" || state === "login") this.lostAt = null;
         else if (this.wasLive) this.lostAt ??= Date.now();
@@ -146,8 +151,8 @@ export class Client {
   }
 
   /** nameOf is what people call an actor: "you" is the one who looks. */
-  nameOf(actor: string): string {
-    return actor === this.me?.actor ? text.request.you : (this.people.get(actor) ?? actor.replace(/^token:/, ""));
+  nameOf(actor: string, name?: string): string {
+    return actor === this.me?.actor ? text.request.you : name || (this.people.get(actor) ?? actor.replace(/^token:/, ""));
   }
 
   /** namePeople learns the names of who logs in at providers; without them their actors are shown. */
@@ -175,13 +180,15 @@ export class Client {
   /** archive takes a session out of the list, and offers to undo that. */
   async archive(session: Session): Promise<void> {
     await this.api.post(`${pathOf(session.sessionId)}/archive`);
-    this.store.removeSession(session.sessionId);
+    this.store.putSession({ ...session, archivedAt: Math.floor(Date.now() / 1000), ...(this.me && { archivedBy: { actor: this.me.actor } }) });
     this.archivedRev++;
     this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
   }
 
   async unarchive(sessionId: string): Promise<void> {
     await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    const known = this.store.sessions.get(sessionId);
+    if (known) this.store.putSession({ ...known, archivedAt: undefined, archivedBy: undefined });
     this.archivedRev++;
     await this.sessions();
     this.touch();
@@ -248,7 +255,8 @@ export class Client {
       await this.api.post(`${pathOf(sessionId)}/${way.to}`, { text, ...options, ...(way.effort ? { effort: way.effort } : {}) }, { "Idempotency-Key": key });
       this.outbox.answered(message);
     } catch (err) {
-      if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
+      if (!(err instanceof ApiError) || [502, 503, 504].includes(err.status)) throw new Unanswered();
+      if (err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
       throw err;
     }
   }
@@ -260,7 +268,8 @@ export class Client {
     try {
       const { session } = await this.api.post<{ session: Session }>("/api/sessions", wanted, { "Idempotency-Key": key });
       this.outbox.answered(message);
-      this.store.putSession(session);
+      // The name came by the stream, or comes: this answer has the one of clients that know no names.
+      if (!this.store.sessions.has(session.sessionId)) this.store.putSession({ ...session, title: "" });
       return session;
     } catch (err) {
       if (err instanceof ApiError && err.code !== "" && err.code !== "idempotency_key_in_use") this.outbox.answered(message);
@@ -295,12 +304,24 @@ export class Client {
     let composing = this.composed.get(sessionId);
     if (!composing) {
       composing = new Composing(sessionId, this.drafts, (said, behind) => this.post(sessionId, said, behind),
-        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered));
+        (err) => (err instanceof ApiError ? text.composer.failed + err.message : text.composer.unanswered),
+        (err) => {
+          if (!(err instanceof Unanswered)) return false;
+          if (this.state === "live") setTimeout(() => this.resume(), resumesAfter); // else it goes out once the connection is back
+          return true;
+        });
       this.composed.set(sessionId, composing);
     }
     return composing;
   }
   private readonly composed = new Map<string, Composing>();
+
+  /** resume sends what is held for want of an answer, unless that is so long ago that it may not be meant any more. */
+  private resume() {
+    for (const composing of this.composed.values()) {
+      if (composing.heldSince !== null && Date.now() - composing.heldSince < sendsByItself) composing.resume();
+    }
+  }
 
   /** post sends a message: at once to a session that is idle or is to be steered, else behind its turn. */
   private async post(sessionId: string, { text: said, images, effort, steer }: Said, behind: boolean): Promise<void> {

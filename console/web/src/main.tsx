@@ -5,7 +5,8 @@ import { language } from "./text/language";
 import "./ui/tokens.css";
 import "./ui/base.css";
 import "./ui/shell.css";
-import "./ui/page.css";
+import "./ui/session.css";
+import "./ui/transcript.css";
 import "./ui/operator.css";
 
 document.documentElement.lang = language;

@@ -70,10 +70,15 @@ func (c *controlled) waits() {
 func (c *controlled) reads() {
 	output := c.calls("read_transcript", `{"session":"`+c.child+`","limit":50}`)
 	for _, text := range []string{"the first answer", "the second answer"} {
-		// Each is in the message, which the answer names, and in the answer.
-		if n := strings.Count(output, text); n != 2 {
-			c.t.Errorf("%s: %q is %d times in %s", c.runtime, text, n, output)
+		if n := strings.Count(output, "MOCK_REPLY["+text); n != 1 {
+			c.t.Errorf("%s: the message for %q is %d times in %s", c.runtime, text, n, output)
 		}
+	}
+	// A turn that the server did not send before its death is interrupted, and its receipt says so.
+	receipts := c.calls("receipts", "{}")
+	answered, interrupted := strings.Count(receipts, `"state":"answered"`), strings.Count(receipts, `"state":"interrupted"`)
+	if n := strings.Count(output, `"text":"the `); n != answered || answered+interrupted != 2 {
+		c.t.Errorf("%s: %d answers, but the receipts are %s", c.runtime, n, receipts)
 	}
 	if family := c.calls("list_sessions", "{}"); strings.Count(family, `"id":`) != 2 {
 		c.t.Errorf("%s: the sessions are %s", c.runtime, family)

@@ -18,27 +18,34 @@ import (
 // acpClients returns the folder of other vendors' clients of the Agent Client Protocol.
 func acpClients(t *testing.T) string {
 	t.Helper()
-	outside.Needs(t, "clients of the Agent Client Protocol")
+	return npmPrograms(t, "acp-clients", "package-lock.json", "client.mjs")
+}
+
+// npmPrograms returns the cached folder of scripts/clients.sh for a kind, which some files pin.
+func npmPrograms(t *testing.T, kind string, files ...string) string {
+	t.Helper()
+	outside.Needs(t, kind)
 	root := filepath.Join("..", "..", "..")
 	sum := sha256.New()
-	for _, name := range []string{"package-lock.json", "client.mjs"} {
-		content, err := os.ReadFile(filepath.Join(root, "scripts", "acp-clients", name))
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(root, "scripts", kind, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum.Write(content)
 	}
 	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
-	folder, err := filepath.Abs(filepath.Join(cache, "acp-clients-"+hex.EncodeToString(sum.Sum(nil))[:16]))
+	folder, err := filepath.Abs(filepath.Join(cache, kind+"-"+hex.EncodeToString(sum.Sum(nil))[:16]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
-		t.Fatalf("the clients are not in the cache (%s); install them with: scripts/clients.sh acp-clients", folder)
+		t.Fatalf("%s are not in the cache (%s); install them with: scripts/clients.sh %s", kind, folder, kind)
 	}
 	return folder
 }
 
+// MC-37: see conforms.
 // FE-51: other vendors' clients of the Agent Client Protocol work over `harness acp`: the TypeScript SDK, which checks
 // each message against the schema, and acpx.
 func TestClientsOfOtherVendorsWork(t *testing.T) {
@@ -75,5 +82,6 @@ func TestClientsOfOtherVendorsWork(t *testing.T) {
 	if !strings.Contains(said, "hello from acpx") {
 		t.Errorf("acpx shows %q", said)
 	}
+	conforms(t, server.URL+"/mcp/control")
 	server.Stop()
 }

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"harness/internal/services/tools/mcphost"
@@ -34,6 +36,7 @@ func control(t *testing.T, url, token string, env ...string) (*sdk.ClientSession
 	return session, err
 }
 
+// MC-36: the MCP inspector lists the tools of each caller. MC-38: a codex session of a codex-manager client starts a child.
 // MC-28: `harness mcp --control` is a pipe to the control with the caller's token. The setting closes it, and an agent's
 // bearer does not open it.
 func TestTheControlOverAPipe(t *testing.T) {
@@ -43,7 +46,7 @@ func TestTheControlOverAPipe(t *testing.T) {
 	server := s.Start()
 	server.AwaitRuntime()
 	server.Headers = map[string]string{"Authorization": "Bearer " + owner}
-	id := server.CreateSession(programtest.Object{"networkAccess": "enabled"})
+	id := server.CreateSession(programtest.Object{})
 	session, err := control(t, server.URL, owner)
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +59,11 @@ func TestTheControlOverAPipe(t *testing.T) {
 	if err != nil || !strings.Contains(got.Content[0].(*sdk.TextContent).Text, id) { //nolint:forcetypeassert // it is one
 		t.Errorf("the sessions are %v, %v", got, err)
 	}
+	viewer := server.Want(http.StatusOK, http.MethodPost, "/api/tokens", programtest.Object{"name": "eve", "role": "viewer"})
+	reads := []string{"list_approvals", "list_sessions", "read_transcript", "receipts", "search", "wait"}
+	writes := []string{"archive", "interrupt", "rename", "send_message", "start_session"}
+	inspects(t, server.URL, programtest.Text(viewer, "secret"), slices.Concat(reads, []string{"list_runtimes"})...)
+	inspects(t, server.URL, owner, slices.Concat(reads, writes, []string{"decide", "list_runtimes"})...)
 	if _, err := control(t, server.URL, "wrong-"+owner); err == nil {
 		t.Error("a wrong token is accepted")
 	}
@@ -87,6 +95,7 @@ func TestTheControlOverAPipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inspects(t, agents, grants.Token(id), slices.Concat(reads, writes)...)
 	made, err := agent.CallTool(t.Context(), &sdk.CallToolParams{Name: "start_session", Arguments: map[string]any{"key": "k"}})
 	if err != nil || made.IsError {
 		t.Errorf("the agent starts %+v, %v", made, err)
@@ -95,10 +104,15 @@ func TestTheControlOverAPipe(t *testing.T) {
 		t.Error("an agent decides")
 	}
 	for path, status := range map[string]int{"/api/approvals/x/decision": http.StatusForbidden, "/acp": http.StatusForbidden,
-		"/rpc": http.StatusForbidden, "/mcp/other": http.StatusNotFound} {
+		"/rpc": http.StatusForbidden, "/agui/new": http.StatusForbidden, "/mcp/other": http.StatusNotFound} {
 		if got := post(t, agents+path, grants.Token(id), `{"decision":"accept"}`); got != status {
 			t.Errorf("%s with the bearer of a session is %d, not %d", path, got, status)
 		}
+	}
+	_, answer, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(agents, "http"), //nolint:bodyclose // it has none
+		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + grants.Token(id)}}})
+	if err == nil || answer == nil || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("the door of codex for the bearer of a session: %v, %v", answer, err)
 	}
 	server.Stop()
 	server = s.Start("HARNESS_DOORS=acp")

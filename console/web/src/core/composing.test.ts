@@ -100,3 +100,34 @@ test("stopping a turn waits for earlier messages, but not for a server that does
   await composing.answered(1);
   expect(composing.busy).toBe(true);
 });
+
+test("what the server has not answered is held, in order, and goes out again, or becomes a draft", async () => {
+  const store = memory();
+  const tried: [text: string, behind: boolean][] = [];
+  let away = true;
+  const composing = new Composing("s", new Drafts(store), ({ text }, behind) => {
+    tried.push([text, behind]);
+    return away ? Promise.reject(new Error("away")) : Promise.resolve();
+  }, (err) => (err as Error).message, (err) => (err as Error).message === "away");
+  const enter = (text: string) => {
+    composing.write(text);
+    void composing.send({ effort: "", steer: false });
+    return new Promise((next) => setTimeout(next));
+  };
+  await enter("one");
+  await enter("two");
+  expect([composing.held, composing.text, composing.failure, new Drafts(store).get("s")]).toEqual([["one", "two"], "", null, "one\ntwo"]);
+  composing.resume();
+  await new Promise((next) => setTimeout(next));
+  expect(composing.held).toEqual(["one", "two"]);
+  away = false;
+  composing.resume();
+  await new Promise((next) => setTimeout(next));
+  expect(tried).toEqual([["one", false], ["one", false], ["one", false], ["two", true]]);
+  expect([composing.held, composing.heldSince, composing.busy]).toEqual([[], null, false]);
+  away = true;
+  await enter("three");
+  composing.release();
+  await new Promise((next) => setTimeout(next));
+  expect([composing.text, composing.held, composing.failure]).toEqual(["three", [], "away"]);
+});

@@ -12,8 +12,11 @@ export class Composing {
   images: Image[] = [];
   /** Why something was not done, for who looks at the composer. */
   failure: string | null = null;
+  /** Since when messages are held, because the server does not answer; null for none. They go out with resume. */
+  heldSince: number | null = null;
   private readonly line: Said[] = [];
   private sending = Promise.resolve();
+  private resumed: (again: boolean) => void = () => {};
 
   constructor(
     private readonly sessionId: string,
@@ -21,6 +24,8 @@ export class Composing {
     /** Sends one message; `behind` means that it follows another one, whose turn it must not disturb. */
     private readonly post: (said: Said, behind: boolean) => Promise<void>,
     private readonly explain: (err: unknown) => string,
+    /** Whether a message is held after an error: the server may have it or not, and takes it once. Called with each that is. */
+    private readonly hold: (err: unknown) => boolean = () => false,
   ) {}
 
   get text(): string {
@@ -30,6 +35,21 @@ export class Composing {
   /** Whether a message was entered and not acknowledged yet. */
   get busy(): boolean {
     return this.line.length > 0;
+  }
+
+  /** held are the messages that are held. */
+  get held(): string[] {
+    return this.heldSince === null ? [] : this.line.map((said) => said.text);
+  }
+
+  /** resume sends what is held once more. */
+  resume() {
+    this.resumed(true);
+  }
+
+  /** release makes what is held a draft again. */
+  release() {
+    this.resumed(false);
   }
 
   write(text: string) {
@@ -79,18 +99,30 @@ export class Composing {
   }
 
   private async sendLine(): Promise<void> {
-    for (let behind = false; this.line.length > 0; behind = true) {
+    let behind = false;
+    while (this.line.length > 0) {
       try {
         await this.post(this.line[0]!, behind);
+        behind = true;
+        this.heldSince = null;
         this.drafts.sent(this.sessionId);
         this.line.shift();
       } catch (err) {
+        if (this.hold(err) && (await this.wait())) continue;
+        this.heldSince = null;
         this.drafts.unsent(this.sessionId);
         this.images = [...this.line.splice(0).flatMap((said) => said.images), ...this.images];
         this.failure = this.explain(err);
       }
       this.touch();
     }
+  }
+
+  /** wait holds what is in line, and resolves to whether it is sent again. */
+  private wait(): Promise<boolean> {
+    this.heldSince ??= Date.now();
+    this.touch();
+    return new Promise((next) => (this.resumed = next));
   }
 
   private touch() {

@@ -74,5 +74,19 @@ test("a decision never folds away, and does not part the steps around it; steps 
   const entries: Entry[] = [item("commandExecution", { n: 1, exitCode: 0 }), decided, change(1), change(2), item("reasoning"), item("agentMessage")];
   const parts = partsOf(entries.map((_, i) => String(i)), (id) => entries[Number(id)]!, false);
   expect(parts.map((part) => part.ids.join())).toEqual(["0,2,3,4", "1", "5"]);
-  expect(outcome(entries.filter((e) => e !== decided).slice(0, 4))).toEqual({ commands: 1, edits: 1, thoughts: 1, others: 0, took: 0 });
+  expect(outcome(entries.filter((e) => e !== decided).slice(0, 4))).toEqual({ reads: 0, commands: 1, edits: 1, thoughts: 1, others: 0, took: 0 });
+});
+
+test("commands that only read are counted as the files they read", () => {
+  const reads = (...paths: string[]) => item("commandExecution", { commandActions: paths.map((path) => ({ type: "read", path })) });
+  const mixed = item("commandExecution", { commandActions: [{ type: "read", path: "c" }, { type: "unknown" }] });
+  expect(outcome([reads("a", "b"), reads("a"), mixed])).toMatchObject({ reads: 2, commands: 1 });
+});
+
+test("approvals of one person beside each other are one line; others and refusals are not", () => {
+  const decided = (decidedBy: string, decision = "accept", method = "item/commandExecution/requestApproval") =>
+    ({ ...item("x", { status: "resolved", decision, decidedBy, method }), type: "approval.resolved" });
+  const all = [decided("a"), decided("a"), decided("b"), decided("b", "decline"), decided("b", "decline"), decided("b", "accept", "item/fileChange/requestApproval")];
+  const parts = partsOf(all.map((_, i) => String(i)), (id) => all[Number(id)]!, false);
+  expect(parts.map((part) => part.ids.join())).toEqual(["0,1", "2", "3", "4", "5"]);
 });

@@ -15,8 +15,9 @@ export const agentName = (runtime: string) => agents[runtime.replace(/-acp$/, ""
 export const sentence = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 /** command is the command line without the shell around it. */
-export function command(entry: Entry): string {
-  const line = String(entry.item?.command ?? entry.texts.text ?? "");
+export const command = (entry: Entry) => withoutShell(String(entry.item?.command ?? entry.texts.text ?? ""));
+
+export function withoutShell(line: string): string {
   const quoted = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (['"])([\s\S]*)\1$/.exec(line);
   return quoted ? quoted[2]! : line;
 }
@@ -100,10 +101,23 @@ const waits = (entry: Entry) => /^(approval|tool_input|tool_call)\.request/.test
 /** decides reports the entry of a decision. It never folds: who decided is always there to read. */
 export const decides = (entry: Entry) => /^(approval|tool_input|tool_call)\.(?!request)/.test(entry.type);
 
+/** decider is who decided, as far as it is known. */
+const decider = (entry: Entry) => entry.author?.actor ?? entry.item?.decidedBy;
+
+/** alike reports that two decisions are one line: the same person approved, and gave no reason. */
+function alike(a: Entry, b: Entry): boolean {
+  const of = (entry: Entry) => JSON.stringify([entry.type, entry.item?.decision, decider(entry), /fileChange|applyPatch/.test(String(entry.item?.method))]);
+  return a.item?.decision === "accept" && typeof decider(a) === "string" && of(a) === of(b);
+}
+
 export function partsOf(ids: string[], entry: (id: string) => Entry, running: boolean): Part[] {
   const parts: Part[] = [];
   let run: string[] = [];
-  const single = (id: string) => parts.push({ key: id, ids: [id], fold: false });
+  const single = (id: string) => {
+    const last = parts.at(-1);
+    if (last && !last.fold && decides(entry(id)) && decides(entry(last.ids[0]!)) && alike(entry(last.ids[0]!), entry(id))) parts[parts.length - 1] = { ...last, ids: [...last.ids, id] };
+    else parts.push({ key: id, ids: [id], fold: false });
+  };
   const close = (ended: boolean) => {
     const steps = run.filter((id) => !decides(entry(id)));
     if (steps.length > 1 && ended) {
@@ -126,16 +140,26 @@ export function partsOf(ids: string[], entry: (id: string) => Entry, running: bo
   return parts;
 }
 
+/** readsOf are the files that a command does nothing but read, as the agent parsed it. */
+function readsOf(entry: Entry): string[] {
+  const actions = entry.item?.commandActions as { type?: string; path?: string; name?: string }[] | undefined;
+  if (!Array.isArray(actions) || !actions.every((action) => action?.type === "read")) return [];
+  return actions.map((action) => action.path ?? action.name ?? "");
+}
+
 /** outcome counts finished steps by what they did, and how long they took together, in ms. */
-export function outcome(entries: Entry[]): { commands: number; edits: number; thoughts: number; others: number; took: number } {
-  const counts = { commands: 0, edits: 0, thoughts: 0, others: 0, took: 0 };
+export function outcome(entries: Entry[]): { reads: number; commands: number; edits: number; thoughts: number; others: number; took: number } {
+  const counts = { reads: 0, commands: 0, edits: 0, thoughts: 0, others: 0, took: 0 };
   const files = new Set<string>();
+  const read = new Set<string>();
   for (const entry of entries) {
-    if (entry.type === "commandExecution") counts.commands++;
+    const reads = readsOf(entry);
+    if (reads.length > 0) for (const path of reads) read.add(path);
+    else if (entry.type === "commandExecution") counts.commands++;
     else if (entry.type === "fileChange") for (const { path } of changesOf(entry.item)) files.add(path);
     else if (entry.type === "reasoning") counts.thoughts++;
     else counts.others++;
     counts.took += entry.completedAt && entry.startedAt ? entry.completedAt - entry.startedAt : 0;
   }
-  return { ...counts, edits: files.size };
+  return { ...counts, reads: read.size, edits: files.size };
 }

@@ -7,6 +7,9 @@ const kept = 24 * 3600_000;
 
 /** Way is how a message is sent: to which of a session's routes, and what beside its words and images. */
 export type Way = { to: "messages" | "queue"; effort?: string };
+/** Unanswered is a message whose answer did not come: the server may have it or not. */
+export class Unanswered extends Error {}
+
 type Keys = Record<string, { key: string; at: number; way?: Way }>;
 
 export class Outbox {

@@ -4,7 +4,7 @@ import { text } from "../text";
 import { decide } from "../ui/decide";
 import { Dialog } from "../ui/Dialog";
 import { useClient } from "../ui/hooks";
-import { lineOf } from "../ui/RequestCard";
+import { lineOf } from "../ui/Request";
 
 /** ApproveMany approves what was selected, after it has listed what that is. */
 export function ApproveMany({ requests, done }: { requests: Request[]; done: () => void }) {

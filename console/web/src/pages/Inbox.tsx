@@ -1,37 +1,43 @@
 import { useEffect, useState } from "react";
 import { Link as To } from "wouter";
-import { changesOf, title } from "../core/entries";
+import { agentName, title } from "../core/entries";
 import { settledFor } from "../core/store";
-import type { Controls, Request } from "../core/types";
+import type { Request } from "../core/types";
 import { text } from "../text";
 import { ApproveMany } from "./ApproveMany";
-import { DiffView } from "../ui/DiffView";
+import { Icon } from "../ui/Icon";
+import { Who } from "../ui/Who";
+import { named } from "../core/names";
 import { typing, useClient, useList, useNow, useSignal } from "../ui/hooks";
 import { usePreferences } from "../ui/preferences";
 import { RequestCard, SettledLine } from "../ui/RequestCard";
 
 const lastLines = 4;
-const accessOf = (controls: Controls | undefined) => [controls?.filesystemSandbox, controls?.networkAccess].map((value) => text.access[value ?? ""] ?? value).filter(Boolean).join(" · ");
 
-/** Would shows what a request is about: the files it changes, and what was said before it. */
-function Would({ request }: { request: Request }) {
+/** Before shows what was said and done before a request. */
+function Before({ request }: { request: Request }) {
   const client = useClient();
   const [open, setOpen] = useState(() => client.open(request.threadId));
   useEffect(() => setOpen(client.open(request.threadId)), [client, request.threadId]);
   useSignal(open.signal);
   useList(open.transcript);
-  const about = open.transcript.rows.get(request.itemId)?.entry;
-  const changes = about ? changesOf(about.item) : [];
-  const before = open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry).filter((e) => e.messageId !== request.itemId && !e.type.endsWith(".request")).slice(-lastLines);
+  const before = open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry).filter((e) => e.messageId !== request.itemId && !e.type.endsWith(".request") && !e.type.endsWith(".resolved")).slice(-lastLines);
   const session = client.store.sessions.get(request.threadId);
   return (
-    <aside className="panel" aria-label={text.inbox.would}>
-      <h2>{text.inbox.would}</h2>
-      {session && <p className="dim">{session.cwd} · {accessOf(session.sessionControls)}</p>}
-      {changes.length > 0 && <DiffView changes={changes} />}
-      <h2>{text.inbox.before}</h2>
-      <div className="before">{before.map((e) => <p key={e.messageId} className={e.role === "system" ? "mono" : ""}>{(e.role === "system" ? title(e) : (e.texts.text ?? "")).slice(-400)}</p>)}</div>
-      <p><To href={`/s/${request.threadId}`}>{text.inbox.open}</To></p>
+    <aside className="panel" aria-label={text.inbox.before}>
+      <div className="panel-body">
+        <h2>{text.inbox.before}</h2>
+        {session && <p className="dim small">{session.title}</p>}
+        <div className="before">
+          {before.map((e) => e.role === "system" ? <p key={e.messageId} className="line"><Icon name={e.type === "fileChange" ? "file-pen" : "terminal"} /><span className="mono clip">{title(e)}</span></p> : (
+            <div key={e.messageId}>
+              <Who name={e.role === "assistant" ? agentName(session?.runtime ?? "") : e.author ? named(e.author) : text.talk.unknown} program={e.role === "assistant"} at={e.startedAt ?? e.completedAt} />
+              <p>{(e.texts.text ?? "").slice(-400)}</p>
+            </div>
+          ))}
+        </div>
+        <p><To className="button" href={`/s/${encodeURIComponent(request.threadId)}`}><Icon name="message-square" />{text.inbox.open}</To></p>
+      </div>
     </aside>
   );
 }
@@ -52,7 +58,8 @@ export function Inbox() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const toggle = (id: string) => setChosen((was) => { const next = new Set(was); if (!next.delete(id)) next.add(id); return next; });
   const many = waiting.map((i) => i.request).filter((r) => chosen.has(r.id) && r.kind === "approval");
-  const selected = waiting.find((i) => i.id === at) ?? waiting[0];
+  const selected = waiting.find((i) => i.id === at);
+  const before = selected ?? waiting[0];
   const focus = (id: string | undefined) => document.querySelector<HTMLElement>(`[data-request="${id}"]`)?.focus();
   const move = (id: string) => (key: string) => {
     const place = waiting.findIndex((i) => i.id === id);
@@ -69,7 +76,7 @@ export function Inbox() {
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (typing(e) || e.repeat || !preferences.keys || !["j", "k"].includes(e.key.toLowerCase())) return;
-      focus(selected?.id); // from there on the card has the keys
+      focus(before?.id); // from there on the card has the keys
       e.preventDefault();
     };
     addEventListener("keydown", onKey);
@@ -78,9 +85,9 @@ export function Inbox() {
   return (
     <div className="inbox">
       <div className="talk">
-        <header className="head"><h1>{text.inbox.title}</h1><span className="pill waiting">{text.inbox.waiting(waiting.length)}</span><span className="grow" /><ApproveMany requests={many} done={() => setChosen(new Set())} /></header>
-        <div className="scroll pad">
-          {items.length === 0 && <p className="dim">{text.inbox.none}</p>}
+        <header className="head"><div className="grow"><h1>{text.inbox.title}</h1><div className="meta"><span>{text.inbox.waiting(waiting.length)}</span></div></div><ApproveMany requests={many} done={() => setChosen(new Set())} /></header>
+        <div className="scroll cards">
+          {items.length === 0 && <p className="dim center empty">{text.inbox.none}</p>}
           {items.map((item) => item.settled ? (
             <SettledLine key={item.id} settled={item.settled} request={item.request} />
           ) : (
@@ -89,7 +96,7 @@ export function Inbox() {
           ))}
         </div>
       </div>
-      {selected && <Would key={selected.request.threadId} request={selected.request} />}
+      {before && <Before key={before.request.threadId} request={before.request} />}
     </div>
   );
 }

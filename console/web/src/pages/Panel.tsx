@@ -1,33 +1,78 @@
-import { agentName, filesOf } from "../core/entries";
+import { useEffect, useState } from "react";
+import { useLocation, useSearch } from "wouter";
 import { fileDiff } from "../core/diff";
+import { agentName, filesOf } from "../core/entries";
+import { within } from "../core/names";
 import type { Open } from "../core/store";
-import type { Session } from "../core/types";
 import { digits } from "../core/time";
+import type { PlanStep, Session, Usage } from "../core/types";
 import { text } from "../text";
-import { Counts } from "../ui/DiffView";
-import { useList, useSignal } from "../ui/hooks";
+import { Counts, DiffView } from "../ui/DiffView";
+import { useClient, useList, useSignal } from "../ui/hooks";
+import { Icon, type IconName } from "../ui/Icon";
 import { RunsWith } from "./RunsWith";
 
-const marks: Record<string, string> = { completed: "✓", inProgress: "◌", in_progress: "◌", pending: "○" };
+const tabs = ["changes", "plan", "context"] as const;
+export type Tab = (typeof tabs)[number];
 
-/** Panel is what stands beside a transcript: the plan, the files that changed, how full the context is, and where. */
-export function Panel({ open, session }: { open: Open; session: Session | undefined }) {
-  useSignal(open.signal);
-  useList(open.transcript);
-  const { usage, plan } = open;
-  const files = filesOf(open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry));
+/** The panel stands beside the transcript from this width on; where there is less it opens over it, on demand. */
+const beside = "(min-width: 1280px)";
+
+/** usePanel is which tab of the side panel is shown. It stands in the address. */
+export function usePanel(): { shown: boolean; tab: Tab; show: (tab: Tab | null) => void } {
+  const [at, go] = useLocation();
+  const query = new URLSearchParams(useSearch());
+  const [hidden, setHidden] = useState(() => !matchMedia(beside).matches);
+  const asked = query.get("panel") as Tab | null;
+  const tab = asked && tabs.includes(asked) ? asked : null;
+  const show = (next: Tab | null) => {
+    setHidden(next === null);
+    if (next === null) query.delete("panel");
+    else query.set("panel", next);
+    go(query.size > 0 ? `${at}?${query}` : at, { replace: true });
+  };
+  return { shown: tab !== null || !hidden, tab: tab ?? "changes", show };
+}
+
+const marks: Record<string, IconName> = { completed: "circle-check", inProgress: "circle-dashed", in_progress: "circle-dashed" };
+
+function Plan({ plan }: { plan: PlanStep[] }) {
+  if (plan.length === 0) return <p className="dim">{text.session.noPlan}</p>;
+  return <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><Icon name={marks[p.status] ?? "circle-dashed"} /><span>{p.step}</span></li>)}</ol>;
+}
+
+const letters: Record<string, string> = { add: "A", delete: "D", update: "M" };
+
+function Changes({ open, cwd }: { open: Open; cwd: string | undefined }) {
+  const files = filesOf(open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry)).filter((file) => file.became === "");
+  const [picked, pick] = useState<string | null>(null);
+  if (files.length === 0) return <p className="dim">{text.talk.noChanges}</p>;
+  const diffs = files.map((file) => fileDiff(file.change));
+  const all = { added: diffs.reduce((n, d) => n + d.added, 0), removed: diffs.reduce((n, d) => n + d.removed, 0) };
+  const shown = files.find((file) => file.path === picked) ?? files[0]!;
   return (
-    <aside className="panel" aria-label={text.session.panel}>
-      <h2>{text.session.plan}</h2>
-      {plan.length === 0 ? <p className="dim">{text.session.noPlan}</p> : (
-        <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><span aria-hidden="true">{marks[p.status] ?? "○"}</span> {p.step}</li>)}</ol>
-      )}
-      {files.length > 0 && (
-        <>
-          <h2>{text.session.changes}</h2>
-          <ul className="files">{files.map((f) => <li key={f.path} className="mono">{f.path} {f.became ? <span className="dim">{text.became[f.became]}</span> : <Counts file={fileDiff(f.change)} />}</li>)}</ul>
-        </>
-      )}
+    <>
+      <p className="line-row"><span className="dim grow">{text.talk.byAgent}</span><Counts file={all} /></p>
+      <ul className="files">
+        {diffs.map((diff) => {
+          const path = within(diff.path, cwd).split("/");
+          return (
+            <li key={diff.path}>
+              <button type="button" className="menu-item" aria-pressed={diff.path === shown.path} title={diff.path} onClick={() => pick(diff.path)}>
+                <b className={`kind ${diff.kind}`}>{letters[diff.kind] ?? "M"}</b><span className="mono">{path.at(-1)}</span><span className="dim clip grow">{path.slice(0, -1).join("/")}</span><Counts file={diff} />
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+      <DiffView key={shown.path} changes={[shown.change]} cwd={cwd} />
+    </>
+  );
+}
+
+function Context({ usage, session }: { usage: Usage | null; session: Session | undefined }) {
+  return (
+    <>
       {usage && (
         <>
           <h2>{text.session.context}</h2>
@@ -43,6 +88,49 @@ export function Panel({ open, session }: { open: Open; session: Session | undefi
           <p className="dim" title={session.runtime}>{agentName(session.runtime)}</p>
         </>
       )}
+    </>
+  );
+}
+
+/** Panel is what stands beside a transcript: the files that changed, the plan, how full the context is, and what turns run with. */
+export function Panel({ open, session, panel }: { open: Open; session: Session | undefined; panel: ReturnType<typeof usePanel> }) {
+  useSignal(open.signal);
+  useList(open.transcript);
+  const client = useClient();
+  useSignal(client.store.list);
+  const { plan } = open;
+  const done = plan.filter((step) => step.status === "completed").length;
+  const names: Record<Tab, string> = { changes: text.session.changes, plan: plan.length > 0 ? `${text.session.plan} ${done}/${plan.length}` : text.session.plan, context: text.session.context };
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || matchMedia(beside).matches || document.querySelector("dialog[open]")) return;
+      e.stopImmediatePropagation(); // it closes what stands over the transcript, and stops no turn
+      panel.show(null);
+    };
+    addEventListener("keydown", onKey, true);
+    return () => removeEventListener("keydown", onKey, true);
+  });
+  return (
+    <aside className="panel" aria-label={text.session.panel}>
+      <div className="tabs" role="tablist" aria-label={text.session.panel}>
+        {tabs.map((tab) => (
+          <button key={tab} type="button" role="tab" id={`tab-${tab}`} aria-controls="panel" aria-selected={panel.tab === tab} tabIndex={panel.tab === tab ? 0 : -1} className="tab" onClick={() => panel.show(tab)}
+            onKeyDown={(e) => {
+              const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+              if (!step) return;
+              const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length]!;
+              panel.show(next);
+              document.getElementById(`tab-${next}`)?.focus();
+            }}>{names[tab]}</button>
+        ))}
+        <span className="grow" />
+        <button type="button" className="icon ghost over-only" aria-label={text.talk.hidePanel} onClick={() => panel.show(null)}><Icon name="x" /></button>
+      </div>
+      <div id="panel" role="tabpanel" aria-labelledby={`tab-${panel.tab}`} className="panel-body" tabIndex={0}>
+        {panel.tab === "changes" && <Changes open={open} cwd={session?.cwd} />}
+        {panel.tab === "plan" && <Plan plan={plan} />}
+        {panel.tab === "context" && <Context usage={open.usage} session={session} />}
+      </div>
     </aside>
   );
 }

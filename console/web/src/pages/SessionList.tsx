@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react"
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { Link as To, useLocation } from "wouter";
 import { filters, fitsFilter, grouped, lastAt, oldestRequests, type Filter, type Group } from "../core/groups";
+import { withoutShell } from "../core/entries";
 import { since } from "../core/time";
 import type { Request, Session } from "../core/types";
 import { text } from "../text";
@@ -9,15 +10,25 @@ import { locale } from "../text/language";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
 import { Menu, type Item } from "../ui/Menu";
-import { lineOf } from "../ui/RequestCard";
+import { lineOf } from "../ui/Request";
 import { useShell } from "../ui/shellContext";
 
 const words = text.side;
 
+/** changed is the first file of a change, with the counts of lines of all. */
+function changed(changes: NonNullable<Request["changes"]>): string {
+  const sum = (lines: "added" | "removed") => changes.reduce((all, one) => all + one[lines], 0);
+  const others = changes.length > 1 ? `, … (${changes.length})` : "";
+  return `${changes[0]!.path.split("/").at(-1)}${others} +${sum("added")} −${sum("removed")}`;
+}
+
 /** doing is one line that says what goes on in a session; empty when there is nothing to say. */
 function doing(session: Session, request: Request | undefined): string {
   if (request?.kind === "question") return text.list.asks(lineOf(request));
-  if (request) return /fileChange|applyPatch/.test(request.method) ? text.list.edit(lineOf(request)) : text.list.run(lineOf(request));
+  if (request?.changes?.length) return text.list.edit(changed(request.changes));
+  if (request) return /fileChange|applyPatch/.test(request.method) ? lineOf(request) : text.list.run(lineOf(request));
+  if (session.state === "running" && session.line?.kind === "running") return words.running(withoutShell(session.line.text));
+  if (session.state === "running" && session.line?.kind === "editing") return words.editing(session.line.text);
   if (!session.lastError) return "";
   const why = session.lastError.message.split("\n")[0]!;
   return session.state === "error" ? text.trouble.row(why) : why;

@@ -1,37 +1,25 @@
 import { useEffect, useRef, useState } from "react";
 import { agentName } from "../core/entries";
-import type { Open } from "../core/store";
 import type { Image } from "../core/images";
+import type { Open } from "../core/store";
 import type { Session } from "../core/types";
 import { text } from "../text";
-import { Background } from "./Background";
+import { Access } from "./Access";
 import { useClient, useSignal } from "./hooks";
+import { Icon } from "./Icon";
 import { imagesOf, readImage } from "./images";
-import { Pickers } from "./Pickers";
-import { Queue } from "./Queue";
+import { Menu } from "./Menu";
 
 // The chosen effort, by session: it is sent with each message that starts a turn.
 const effortOf = (sessionId: string) => `harness.effort.${sessionId}`;
 
-export function Composer({ open, session }: { open: Open; session: Session | undefined }) {
+/** How high the field grows, in px. */
+const highest = 240;
+
+/** useImages attaches pictures to the message that is written, and takes them off. */
+function useImages(open: Open) {
   const client = useClient();
   const composing = client.composing(open);
-  useSignal(open.signal);
-  useSignal(client.drafts.offered);
-  useSignal(composing.signal);
-  const [effort, setEffort] = useState(() => localStorage.getItem(effortOf(open.sessionId)) ?? "");
-  const field = useRef<HTMLTextAreaElement>(null);
-  const files = useRef<HTMLInputElement>(null);
-  const running = !!session?.activeTurnId;
-  const takesImages = open.capabilities.images === true;
-  const { text: draft, images, failure, busy } = composing;
-  useEffect(() => {
-    const el = field.current;
-    if (!el) return; // who may only read has no field
-    el.style.height = "auto";
-    el.style.height = `${Math.min(el.scrollHeight, 240)}px`;
-  }, [draft]);
-
   const attach = async (chosen: File[]) => {
     composing.fail(null);
     for (const file of chosen) {
@@ -48,14 +36,56 @@ export function Composer({ open, session }: { open: Open; session: Session | und
     composing.detach(image);
     URL.revokeObjectURL(image.url);
   };
+  return { attach, detach };
+}
+
+function Attached({ images, detach }: { images: Image[]; detach: (image: Image) => void }) {
+  if (images.length === 0) return null;
+  return (
+    <ul className="attached" aria-label={text.composer.images}>
+      {images.map((image, i) => (
+        <li key={i}>
+          <img src={image.url} alt={image.name} />
+          {image.failure !== null ? <span className="failure" role="alert">{image.failure}</span>
+            : image.progress < 1 && <progress value={image.progress} aria-label={text.composer.uploading(image.name)} />}
+          <button type="button" className="icon" aria-label={text.composer.detach(image.name)} onClick={() => detach(image)}><Icon name="x" /></button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type ComposerProps = { open: Open; session: Session | undefined; stop: () => void };
+
+/** Composer is the field for messages: one row of controls below it. */
+export function Composer({ open, session, stop }: ComposerProps) {
+  const client = useClient();
+  const composing = client.composing(open);
+  useSignal(open.signal);
+  useSignal(client.drafts.offered);
+  useSignal(composing.signal);
+  const [effort, setEffort] = useState(() => localStorage.getItem(effortOf(open.sessionId)) ?? "");
+  const field = useRef<HTMLTextAreaElement>(null);
+  const { attach, detach } = useImages(open);
+  const running = !!session?.activeTurnId;
+  const takesImages = open.capabilities.images === true;
+  const { text: draft, images, failure, busy } = composing;
+  useEffect(() => {
+    const el = field.current;
+    if (!el) return; // who may only read has no field
+    el.style.height = "auto";
+    el.style.height = `${Math.min(el.scrollHeight, highest)}px`;
+  }, [draft]);
   const chooseEffort = (chosen: string) => {
     setEffort(chosen);
     if (chosen) localStorage.setItem(effortOf(open.sessionId), chosen);
     else localStorage.removeItem(effortOf(open.sessionId));
   };
-  // While a turn runs a message waits for its end, unless it is to steer.
+  // While a turn runs a message is queued until its end, unless it is to steer.
   const send = (steer = false) => void composing.send({ effort, steer });
-  if (!client.may("work")) return <p className="composer dim pad">{text.composer.viewer}</p>;
+  if (!client.may("work")) return <p className="composer view-only dim">{text.composer.viewer}</p>;
+  const agent = agentName(session?.runtime ?? "");
+  const placeholder = session?.state === "waiting" ? text.talk.next(agent) : (running ? text.composer.running : text.composer.idle)(agent);
   return (
     <form className="composer" aria-busy={busy} onSubmit={(e) => { e.preventDefault(); send(); }}
       onDragOver={(e) => takesImages && e.preventDefault()}
@@ -66,22 +96,9 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         void attach(dropped);
       }}>
       {failure && <p className="failure" role="alert">{failure}</p>}
-      <Background sessionId={open.sessionId} tasks={session?.activity?.background ?? []} onFailure={(why) => composing.fail(why)} />
-      <Queue open={open} onFailure={(why) => composing.fail(why)} />
-      {images.length > 0 && (
-        <ul className="attached" aria-label={text.composer.images}>
-          {images.map((image, i) => (
-            <li key={i}>
-              <img src={image.url} alt={image.name} />
-              {image.failure !== null ? <span className="failure" role="alert">{image.failure}</span>
-                : image.progress < 1 && <progress value={image.progress} aria-label={text.composer.uploading(image.name)} />}
-              <button type="button" aria-label={text.composer.detach(image.name)} onClick={() => detach(image)}>×</button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Attached images={images} detach={detach} />
       <textarea
-        ref={field} rows={2} value={draft} aria-label={text.composer.label} placeholder={(running ? text.composer.running : text.composer.idle)(agentName(session?.runtime ?? ""))}
+        ref={field} rows={1} value={draft} aria-label={text.composer.label} placeholder={placeholder}
         onChange={(e) => composing.write(e.target.value)}
         onPaste={(e) => {
           const pasted = imagesOf(e.clipboardData);
@@ -97,16 +114,34 @@ export function Composer({ open, session }: { open: Open; session: Session | und
         }}
       />
       <div className="composer-bar">
-        {takesImages && (
-          <>
-            <input ref={files} type="file" accept="image/*" multiple hidden onChange={(e) => { void attach([...(e.target.files ?? [])]); e.target.value = ""; }} />
-            <button type="button" className="picker" onClick={() => files.current?.click()}>{text.composer.attach}</button>
-          </>
-        )}
-        <Pickers open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={(why) => composing.fail(why)} />
-        {running && <button type="button" className="picker" disabled={draft.trim() === ""} onClick={() => send(true)}>{text.composer.steer}</button>}
-        <button type="submit" className="primary" disabled={draft.trim() === ""}>{running ? text.composer.queue : text.composer.send}</button>
+        {takesImages && <Attach attach={attach} />}
+        <Access open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={(why) => composing.fail(why)} />
+        <span className="grow" />
+        {running && <button type="button" className="icon bad phone-stop" aria-label={text.session.stop} onClick={stop}><Icon name="circle-stop" /></button>}
+        <Send running={running} disabled={draft.trim() === ""} send={send} />
       </div>
     </form>
+  );
+}
+
+function Attach({ attach }: { attach: (chosen: File[]) => Promise<void> }) {
+  const files = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input ref={files} type="file" accept="image/*" multiple hidden onChange={(e) => { void attach([...(e.target.files ?? [])]); e.target.value = ""; }} />
+      <button type="button" className="icon ghost" aria-label={text.composer.attach} title={text.composer.attach} onClick={() => files.current?.click()}><Icon name="paperclip" /></button>
+    </>
+  );
+}
+
+function Send({ running, disabled, send }: { running: boolean; disabled: boolean; send: (steer?: boolean) => void }) {
+  const label = running ? text.composer.queue : text.composer.send;
+  const button = <button type="submit" className="primary send" aria-label={label} disabled={disabled}><Icon name="arrow-up" /><span className="wide-only">{label}</span></button>;
+  if (!running) return button;
+  return (
+    <span className="split primary">
+      {button}
+      <Menu label={text.talk.moreSend} className="primary" disabled={disabled} items={[{ label: text.composer.queue, run: () => send() }, { label: text.composer.steer, run: () => send(true) }]}><Icon name="chevron-down" /></Menu>
+    </span>
   );
 }

@@ -1,14 +1,16 @@
 import { memo, useMemo, useState } from "react";
 import { Virtualizer } from "virtua";
 import { fileDiff, pairs, type Change, type DiffPair, type DiffRow, type FileDiff } from "../core/diff";
+import { within } from "../core/names";
 import { text } from "../text";
+import { Icon } from "./Icon";
 import { usePreferences } from "./preferences";
 
 const folded = 500;
 const signs = { add: "+", del: "−", same: " ", hunk: "" } as const;
 
-export function Counts({ file }: { file: FileDiff }) {
-  return <span className="counts"><ins>+{file.added}</ins> <del>−{file.removed}</del></span>;
+export function Counts({ file }: { file: Pick<FileDiff, "added" | "removed"> }) {
+  return <span className="counts">{(file.added > 0 || file.removed === 0) && <ins>+{file.added}</ins>} {file.removed > 0 && <del>−{file.removed}</del>}</span>;
 }
 
 const unified = (row: DiffRow, i: number) => (
@@ -31,7 +33,7 @@ function Half({ row, no }: { row: DiffRow | undefined; no: number | undefined })
 }
 
 const beside = (pair: DiffPair, i: number) =>
-  pair.hunk !== undefined ? <div key={i} className="dl hunk">{pair.hunk}</div> : (
+  pair.hunk !== undefined ? <div key={i} className="dl hunk"><span className="line">{pair.hunk}</span></div> : (
     <div key={i} className="pair"><Half row={pair.left} no={pair.left?.old} /><Half row={pair.right} no={pair.right?.new} /></div>
   );
 
@@ -40,25 +42,41 @@ const Lines = memo(function Lines({ file, split }: { file: FileDiff; split: bool
   return <div className="diff-lines" data-split={split || undefined} tabIndex={0}>{rows.length > 200 ? <Virtualizer>{rows}</Virtualizer> : rows}</div>;
 });
 
-function File({ file, split }: { file: FileDiff; split: boolean }) {
-  const [open, setOpen] = useState(file.rows.length <= folded);
+type FileProps = { file: FileDiff; path: string; split: boolean; opened: boolean; state: string; bad: boolean };
+
+function File({ file, path, split, opened, state, bad }: FileProps) {
+  const [open, setOpen] = useState(opened && file.rows.length <= folded);
   return (
     <details className="file" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary><span className="mono">± {file.path}</span> <Counts file={file} /></summary>
+      <summary>
+        {bad ? <span className="mark bad"><Icon name="circle-x" /></span> : <Icon name={open ? "chevron-down" : "chevron-right"} />}
+        <span className="mono clip" title={file.path}>{path}</span>
+        {!bad && <Counts file={file} />}
+        <span className="card-end">{state}</span>
+      </summary>
       {open && <Lines file={file} split={split} />}
     </details>
   );
 }
 
-/** DiffView shows changes of files; all are listed, large ones are opened on demand. */
-export function DiffView({ changes }: { changes: Change[] }) {
+type DiffProps = {
+  changes: Change[];
+  /** The session's folder: paths are shown from there. */
+  cwd?: string | undefined;
+  /** What became of the changes, in a word; those that were not made are `bad`, and folded. */
+  state?: string;
+  bad?: boolean;
+};
+
+/** DiffView shows changes of files, each with one head; all are listed, large ones are opened on demand. */
+export function DiffView({ changes, cwd, state = "", bad = false }: DiffProps) {
   const files = useMemo(() => changes.map(fileDiff), [changes]);
   const [{ split }, change] = usePreferences();
-  const replaces = files.some((file) => file.added > 0 && file.removed > 0);
+  const replaces = !bad && files.some((file) => file.added > 0 && file.removed > 0);
   return (
     <div className="diff">
-      {replaces && <button type="button" className="quiet split" aria-pressed={split} onClick={() => change({ split: !split })}>{split ? text.diff.unified : text.diff.split}</button>}
-      {files.map((file) => <File key={file.path} file={file} split={split} />)}
+      {files.map((file) => <File key={file.path} file={file} path={within(file.path, cwd)} split={split} opened={!bad} state={state} bad={bad} />)}
+      {replaces && <button type="button" className="quiet side-by-side" aria-pressed={split} onClick={() => change({ split: !split })}>{split ? text.diff.unified : text.diff.split}</button>}
     </div>
   );
 }

@@ -1,148 +1,88 @@
-import { memo, useState, type ReactNode } from "react";
-import { became, changesOf, command, decides, failed, outcome, sentence, title } from "../core/entries";
-import { secondOf, took } from "../core/time";
+import { memo, useState } from "react";
+import { agentName, decides, outcome, sentence } from "../core/entries";
+import { named } from "../core/names";
+import { textAndPictures } from "../core/pictures";
+import { took } from "../core/time";
 import type { Transcript } from "../core/transcript";
 import type { Entry } from "../core/types";
 import { text } from "../text";
-import { Copy } from "./Code";
 import { Decided } from "./Decided";
-import { DiffView } from "./DiffView";
 import { Folded } from "./Folded";
-import { MessageActions } from "./MessageActions";
-import { MarkdownView } from "./MarkdownView";
-import { picturesOf, textAndPictures } from "../core/pictures";
-import { Pictures } from "./Pictures";
 import { useClient, useRow } from "./hooks";
-import { Failed, Retrying } from "./TurnTrouble";
+import { Icon } from "./Icon";
+import { MarkdownView } from "./MarkdownView";
+import { MessageActions } from "./MessageActions";
+import { Pictures } from "./Pictures";
+import { Step } from "./Step";
+import { Who } from "./Who";
 
-/** A command of at most so many letters is in the card's head already. */
-const oneLine = 80;
+type EntryProps = { transcript: Transcript; entry: Entry; marked: boolean };
 
-function State({ entry }: { entry: Entry }) {
-  if (entry.status === "streaming") return <span className="mark running" role="img" aria-label={text.step.running}>◌</span>;
-  if (failed(entry)) return <span className="mark bad" role="img" aria-label={text.became[became(entry) || "failed"]}>✕</span>;
-  return <span className="mark ok" role="img" aria-label={text.step.done}>✓</span>;
-}
+/** attributes are those by which an entry is found in the page. */
+const attributes = ({ entry, marked }: EntryProps) => ({ "data-id": entry.messageId, "data-status": entry.status, "data-marked": marked || undefined });
 
-function Card({ entry, children, heading = title(entry), opened = false }: { entry: Entry; children: ReactNode; heading?: string; opened?: boolean }) {
-  const [open, setOpen] = useState(opened);
-  const length = entry.completedAt && entry.startedAt ? took(entry.completedAt - entry.startedAt) : "";
-  const exit = entry.item?.exitCode;
-  const end = became(entry);
-  const state = end ? text.became[end] : entry.type === "fileChange" && entry.status !== "streaming" ? text.step.applied : "";
+/** Said is a message of a person, or of a program that writes as one. */
+function Said({ transcript, entry, marked }: EntryProps) {
+  const said = textAndPictures(entry.texts.text ?? "").text;
+  const program = entry.type !== "userMessage";
+  const name = entry.author ? named(entry.author) : program ? text.talk.program : text.talk.unknown;
   return (
-    <details className="card" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>
-        <State entry={entry} />
-        <span className="mono card-title">{heading}</span>
-        <span className="dim card-end">{[typeof exit === "number" && exit !== 0 && text.step.exit(exit), state, length].filter(Boolean).join(" · ")}</span>
-      </summary>
-      {open && <div className="card-body">{children}</div>}
-    </details>
+    <article className="entry user" {...attributes({ transcript, entry, marked })}>
+      <Who name={name} program={program} at={entry.author?.at ?? entry.startedAt ?? entry.completedAt}><MessageActions transcript={transcript} entry={entry} said={said} /></Who>
+      {said !== "" && <div className="said"><Folded said={said} /></div>}
+      <Pictures entry={entry} />
+      {entry.status === "canceled" && <p className="line">{text.message.dropped}</p>}
+    </article>
   );
 }
 
-/** Raw is an entry as the server has it, for who asks for it. */
-function Raw({ entry }: { entry: Entry }) {
-  const [open, setOpen] = useState(false);
-  return (
-    <details className="raw" onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary className="dim">{text.step.details}</summary>
-      {open && <pre tabIndex={0}>{raw(entry)}</pre>}
-    </details>
-  );
-}
-
-const raw = (entry: Entry) => JSON.stringify(entry.item ?? entry, null, 2).slice(0, 20_000);
-
-/** Stopped says who stopped a turn, and when. */
-function Stopped({ entry }: { entry: Entry }) {
+/** Answer is a message of the agent, which never folds; what a program writes in its place does. */
+function Answer({ transcript, entry, marked }: EntryProps) {
   const client = useClient();
-  const who = entry.item?.stoppedBy;
+  const done = entry.status !== "streaming";
+  const program = entry.type !== "agentMessage" && entry.texts.text !== undefined;
+  const runtime = client.store.sessions.get(transcript.sessionId)?.runtime ?? "";
+  const name = !program ? agentName(runtime) : entry.author ? named(entry.author) : text.talk.program;
   return (
-    <p className="settled" role="status">
-      <span>■ {typeof who === "string" ? text.stoppedBy(client.nameOf(who)) : text.stopped}</span>
-      {entry.completedAt && <time className="dim" dateTime={new Date(entry.completedAt).toISOString()}>{secondOf(entry.completedAt)}</time>}
-    </p>
+    <article className="entry assistant" {...attributes({ transcript, entry, marked })}>
+      <Who name={name} program at={entry.startedAt ?? entry.completedAt}>{done && <MessageActions transcript={transcript} entry={entry} said={entry.texts.text ?? ""} />}</Who>
+      {program ? <div className="plain"><Folded said={entry.texts.text ?? ""} /></div> : <MarkdownView text={entry.texts.text ?? ""} done={done} />}
+    </article>
   );
-}
-
-function System({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
-  switch (entry.type) {
-    case "commandExecution":
-      return (
-        <Card entry={entry} opened={entry.status === "streaming" || failed(entry)}>
-          {(command(entry).length > oneLine || command(entry).includes("\n")) && <pre className="command" tabIndex={0}>{command(entry)}</pre>}
-          {entry.texts.output && <Folded said={entry.texts.output} output />}
-        </Card>
-      );
-    case "fileChange":
-      return <Card entry={entry} opened={became(entry) === ""} heading={sentence(text.step.edits(changesOf(entry.item).length))}><DiffView changes={changesOf(entry.item)} /></Card>;
-    case "reasoning":
-      return <Card entry={entry}><MarkdownView text={Object.values(entry.texts).join("\n\n")} done={entry.status !== "streaming"} /></Card>;
-    case "plan":
-      return <Card entry={entry} opened><MarkdownView text={entry.texts.text ?? ""} done={entry.status !== "streaming"} /></Card>;
-    case "turn.stopped":
-      return <Stopped entry={entry} />;
-    case "turn.retrying":
-      return <Retrying transcript={transcript} entry={entry} />;
-    case "turn.error":
-      return <Failed transcript={transcript} entry={entry} />;
-    default:
-      if (decides(entry)) return <Decided entry={entry} />;
-      return (
-        <Card entry={entry} opened={picturesOf(entry).length > 0 || !!entry.texts.text?.includes("\n")}>
-          {entry.texts.text && <div className="plain"><Folded said={textAndPictures(entry.texts.text).text} /></div>}
-          <Pictures entry={entry} />
-          <Raw entry={entry} />
-        </Card>
-      );
-  }
 }
 
 /** EntryView is one row of a transcript. */
 export const EntryView = memo(function EntryView({ transcript, id, marked = false }: { transcript: Transcript; id: string; marked?: boolean }) {
   const row = useRow(transcript, id);
   if (!row) return null;
-  const { entry } = row;
-  if (entry.role === "user") {
-    return (
-      <article className="entry user" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
-        <div className="said"><Folded said={textAndPictures(entry.texts.text ?? "").text} /></div>
-        <Pictures entry={entry} />
-        {entry.status === "canceled" && <p className="dim">{text.message.dropped}</p>}
-        <footer className="dim">{entry.type === "userMessage" && text.request.you} <Copy text={textAndPictures(entry.texts.text ?? "").text} /> <MessageActions transcript={transcript} entry={entry} /></footer>
-      </article>
-    );
-  }
-  if (entry.role === "assistant") {
-    const done = entry.status !== "streaming";
-    return (
-      <article className="entry assistant" data-id={id} data-status={entry.status} data-marked={marked || undefined}>
-        {entry.type === "agentMessage" || entry.texts.text === undefined ? <MarkdownView text={entry.texts.text ?? ""} done={done} /> : <div className="plain"><Folded said={entry.texts.text} /></div>}
-        {done && <footer className="dim"><Copy text={entry.texts.text ?? ""} /> <MessageActions transcript={transcript} entry={entry} /></footer>}
-      </article>
-    );
-  }
-  return <article className="entry system" data-id={id} data-type={entry.type} data-status={entry.status} data-marked={marked || undefined}><System transcript={transcript} entry={entry} /></article>;
+  const props = { transcript, entry: row.entry, marked };
+  if (row.entry.role === "user") return <Said {...props} />;
+  if (row.entry.role === "assistant") return <Answer {...props} />;
+  return <article className="entry system" data-type={row.entry.type} {...attributes(props)}>{decides(row.entry) ? <Decided entries={[row.entry]} /> : <Step transcript={transcript} entry={row.entry} />}</article>;
 });
+
+/** Decisions of one person that stand beside each other are one line. */
+export function DecidedTogether({ transcript, ids }: { transcript: Transcript; ids: string[] }) {
+  const entries = ids.map((id) => transcript.rows.get(id)?.entry).filter((e): e is Entry => !!e);
+  return <article className="entry system" data-type={entries[0]?.type} data-id={ids[0]}><Decided entries={entries} /></article>;
+}
 
 /** Fold is a run of finished steps in one line. */
 export function Fold({ transcript, ids }: { transcript: Transcript; ids: string[] }) {
   const [open, setOpen] = useState(false);
   const entries = ids.map((id) => transcript.rows.get(id)?.entry).filter((e): e is Entry => !!e);
   const { took: length, ...counts } = outcome(entries);
-  const did = (Object.keys(counts) as (keyof typeof counts)[]).filter((kind) => counts[kind] > 0).map((kind) => text.step[kind](counts[kind])).join(", ");
+  const did = (Object.keys(counts) as (keyof typeof counts)[]).filter((kind) => counts[kind] > 0).map((kind) => (kind === "reads" ? text.talk.reads : text.step[kind])(counts[kind])).join(", ");
   return (
-    <div className="entry system">
-      <details className="card fold" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
-        <summary>
-          <span className="mark ok" role="img" aria-label={text.step.done}>✓</span>
-          <span className="card-title">{sentence(did)}</span>
-          {length > 0 && <span className="dim card-end">{took(length)}</span>}
-        </summary>
-      </details>
+    <>
+      <div className="entry system">
+        <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <Icon name={open ? "chevron-down" : "chevron-right"} />
+          <span>{sentence(did)}</span>
+          {length > 0 && <span className="card-end">{took(length)}</span>}
+        </button>
+      </div>
       {open && ids.map((id) => <EntryView key={id} transcript={transcript} id={id} />)}
-    </div>
+    </>
   );
 }

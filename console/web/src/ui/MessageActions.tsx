@@ -1,16 +1,16 @@
-import { textAndPictures } from "../core/pictures";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { behind } from "../core/turns";
 import type { Transcript } from "../core/transcript";
 import type { Entry, Session } from "../core/types";
 import { text } from "../text";
-import { Copy } from "./Code";
 import { Dialog } from "./Dialog";
 import { useClient } from "./hooks";
+import { Icon, type IconName } from "./Icon";
+import { Menu, type Item } from "./Menu";
 
 /** MessageActions is what a message of a conversation is good for: a link to it, going on from it elsewhere, or here again. */
-export function MessageActions({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
+export function MessageActions({ transcript, entry, said }: { transcript: Transcript; entry: Entry; said: string }) {
   const client = useClient();
   const [, go] = useLocation();
   const [asked, setAsked] = useState<{ what: "fork" | "back"; turns: number } | null>(null);
@@ -37,7 +37,7 @@ export function MessageActions({ transcript, entry }: { transcript: Transcript; 
         id = session.sessionId;
       }
       if (asked!.turns > 0) await client.api.post(`/api/sessions/${encodeURIComponent(id)}/rollback`, { numTurns: asked!.turns });
-      if (entry.role === "user") client.drafts.offer(id, textAndPictures(entry.texts.text ?? "").text);
+      if (entry.role === "user") client.drafts.offer(id, said);
       setAsked(null);
       if (id !== sessionId) go(`/s/${encodeURIComponent(id)}`);
     } catch (err) {
@@ -47,11 +47,19 @@ export function MessageActions({ transcript, entry }: { transcript: Transcript; 
     }
   };
   const mayBack = ofTurn && client.may("work") && capabilities.rollback === true;
+  const items: Item[] = [
+    { label: text.session.copy, icon: "copy", run: () => void navigator.clipboard?.writeText(said), touch: true },
+    { label: text.message.link, icon: "link", run: () => void navigator.clipboard?.writeText(link), touch: true },
+  ];
+  if (mayBack && capabilities.fork === true) items.push({ label: text.message.fork, icon: "git-fork", run: () => ask("fork") });
+  if (mayBack) items.push({ label: text.message.back, icon: "undo-2", run: () => ask("back") });
   return (
     <>
-      <Copy text={link} label={text.message.link} />
-      {mayBack && capabilities.fork === true && <> <button type="button" className="quiet" onClick={() => ask("fork")}>{text.message.fork}</button></>}
-      {mayBack && <> <button type="button" className="quiet" onClick={() => ask("back")}>{text.message.back}</button></>}
+      <span className="message-actions">
+        <CopyIcon icon="copy" label={text.session.copy} copied={said} />
+        <CopyIcon icon="link" label={text.message.link} copied={link} />
+        <Menu label={text.session.more} className="icon" items={items} data={{ "data-few": items.length === 2 || undefined }}><Icon name="ellipsis" /></Menu>
+      </span>
       {asked && (
         <Dialog title={asked.what === "fork" ? text.message.fork : text.message.back} close={() => setAsked(null)}>
           <p className="dialog-text">{asked.what === "fork" ? text.message.forkNote(asked.turns) : text.message.backNote(asked.turns)} {entry.role === "user" && text.message.draft}</p>
@@ -66,4 +74,16 @@ export function MessageActions({ transcript, entry }: { transcript: Transcript; 
       )}
     </>
   );
+}
+
+/** CopyIcon puts a text into the clipboard, and says so. */
+function CopyIcon({ icon, label, copied }: { icon: IconName; label: string; copied: string }) {
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return;
+    const timer = setTimeout(() => setDone(false), 1500);
+    return () => clearTimeout(timer);
+  }, [done]);
+  const name = done ? text.session.copied : label;
+  return <button type="button" className="icon" aria-label={name} title={name} onClick={() => void navigator.clipboard?.writeText(copied).then(() => setDone(true))}><Icon name={done ? "check" : icon} /></button>;
 }

@@ -3,8 +3,9 @@ import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Open } from "../core/store";
 import { partsOf } from "../core/entries";
 import { text } from "../text";
-import { EntryView, Fold } from "./EntryView";
+import { DecidedTogether, EntryView, Fold } from "./EntryView";
 import { useClient, useList, useSignal } from "./hooks";
+import { Who } from "./Who";
 
 /** How far from the edge the next window is read, in px. */
 const prefetch = 1500;
@@ -118,12 +119,13 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
             {(part, i) => (
               <div key={part.key}>
                 {i > 0 && open.newBehind !== null && parts[i - 1]!.ids.includes(open.newBehind) && <p className="new-behind" role="separator">{text.session.newBehind}</p>}
-                {part.fold ? <Fold transcript={transcript} ids={part.ids} /> : <EntryView transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />}
+                {part.fold ? <Fold transcript={transcript} ids={part.ids} /> : part.ids.length > 1 ? <DecidedTogether transcript={transcript} ids={part.ids} /> : <EntryView transcript={transcript} id={part.ids[0]!} marked={part.ids[0] === open.at} />}
               </div>
             )}
           </Virtualizer>
+          {parts.length === 0 && open.sending.length === 0 && !open.loading && <p className="dim center empty">{text.session.empty}</p>}
           {open.sending.map((message) => (
-            <article key={message.key} className="entry user sending"><div className="said">{message.text}</div><footer className="dim">{text.session.sending}</footer></article>
+            <article key={message.key} className="entry user sending"><Who name={client.me?.name || text.request.you} /><div className="said">{message.text}</div><p className="line">{text.session.sending}</p></article>
           ))}
         </div>
       </div>

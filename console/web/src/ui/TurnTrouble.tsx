@@ -1,9 +1,11 @@
 import { useState } from "react";
 import { picturesOf, textAndPictures } from "../core/pictures";
+import { timeOf } from "../core/time";
 import type { Transcript } from "../core/transcript";
 import type { Entry, Session } from "../core/types";
 import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
+import { Icon } from "./Icon";
 import { MarkdownView } from "./MarkdownView";
 
 /** again is the way to run a failed turn once more, null where there is none: it is the last one, and its message is known. */
@@ -31,9 +33,9 @@ export function Failed({ transcript, entry }: { transcript: Transcript; entry: E
   };
   return (
     <div className="trouble bad" role="alert">
-      <strong>{text.trouble.failed}</strong>
+      <p className="head-line"><Icon name="circle-alert" /><strong>{text.trouble.failed}</strong>{entry.completedAt && <time className="dim">{timeOf(entry.completedAt)}</time>}</p>
       <MarkdownView text={entry.texts.text ?? ""} done />
-      {client.may("work") && again && <p className="actions"><button type="button" disabled={busy} onClick={run}>{again.retry ? text.trouble.retry : text.trouble.again}</button></p>}
+      {client.may("work") && again && <p className="actions"><button type="button" className="primary" disabled={busy} onClick={run}><Icon name="refresh-cw" />{again.retry ? text.trouble.retry : text.trouble.again}</button></p>}
     </div>
   );
 }
@@ -42,13 +44,14 @@ export function Failed({ transcript, entry }: { transcript: Transcript; entry: E
 export function Retrying({ transcript, entry }: { transcript: Transcript; entry: Entry }) {
   const client = useClient();
   useSignal(client.store.list);
-  if (entry.status !== "error") return <p className="dim">{entry.texts.text}</p>;
+  if (entry.status !== "error") return <p className="line"><Icon name="refresh-cw" /><span>{entry.texts.text}</span></p>;
   const { attempt, of, reason, remedy } = entry.item as { attempt?: number; of?: number; reason?: string; remedy?: string };
   const runs = client.store.sessions.get(transcript.sessionId)?.activeTurnId === entry.turnId;
-  if (!attempt || !runs) return <p className="dim">{attempt ? text.trouble.retrying(attempt, of) : entry.texts.text}</p>; // the turn's failure has the rest
+  if (!attempt || !runs) return <p className="line"><Icon name="refresh-cw" /><span>{attempt ? text.trouble.retrying(attempt, of) : entry.texts.text}</span></p>; // the turn's failure has the rest
   return (
     <div className="trouble" role="status">
-      <p><strong>{text.trouble.retrying(attempt, of)}</strong> {reason}</p>
+      <p className="head-line"><Icon name="refresh-cw" /><strong>{text.trouble.retrying(attempt, of)}</strong></p>
+      {reason && <p>{reason}</p>}
       {remedy && <MarkdownView text={remedy} done />}
       {client.may("work") && <p className="actions"><button type="button" onClick={() => void client.stop(transcript.sessionId)}>{text.session.stop}</button></p>}
     </div>

@@ -1,0 +1,17 @@
+// Names of people and of files, as a transcript shows them.
+import type { Author } from "./types";
+
+/** named is what people call an author. */
+export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
+
+/** initials are those of a name: of its first and last part. */
+export function initials(name: string): string {
+  const parts = name.split(/[\s._@-]+/).filter(Boolean);
+  return ((parts[0]?.[0] ?? "?") + (parts.length > 1 ? parts.at(-1)![0] : "")).toUpperCase();
+}
+
+/** within is a path as it is seen from a folder. */
+export function within(path: string, folder: string | undefined): string {
+  const start = folder ? `${folder.replace(/\/$/, "")}/` : "";
+  return start && path.startsWith(start) ? path.slice(start.length) : path;
+}
