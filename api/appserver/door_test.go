@@ -134,7 +134,8 @@ func TestOneDecidesAndOthersLearn(t *testing.T) {
 	bob.until("warning", "Already accepted by alice.")
 	alice.until("turn/completed", "")
 	bob.send(`{"id":` + string(theirs.ID) + `,"result":{"decision":"decline"}}`) // it is gone for bob, too: nothing happens
-	nameless := b.dial("") // as the owner's token, and everyone on an open server
+	// An open server names no one.
+	nameless := b.dial("")
 	nameless.call("thread/resume", `{"threadId":"`+session+`","excludeTurns":true}`)
 	nameless.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`)
 	alice.say(session, "RUN[echo again]", "m-2")
