@@ -1,5 +1,6 @@
 // Names of people and of files, as a transcript shows them.
-import type { Author } from "./types";
+import { text } from "../text";
+import type { Author, Session } from "./types";
 
 /** named is what people call an author. */
 export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
@@ -15,3 +16,6 @@ export function within(path: string, folder: string | undefined): string {
   const start = folder ? `${folder.replace(/\/$/, "")}/` : "";
   return start && path.startsWith(start) ? path.slice(start.length) : path;
 }
+
+/** titleOf is a session's title; what the server calls one without a message is said in the page's language. */
+export const titleOf = ({ title, titleSource }: Session) => (title === "" || (!titleSource && title === "New session") ? text.list.fresh : title);
