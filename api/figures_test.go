@@ -12,7 +12,7 @@ func TestConsoleViewOfSession(t *testing.T) {
 	b := setup(t)
 	const path = "/api/sessions/01a1fbb7-e748-7863-a3f3-39c361908c54"
 	if got := b.send(http.MethodGet, path+"?view=console", "", "").Body.String(); !strings.Contains(got,
-		`"plan":{"plan":[]},"usage":null,"lastEntryAt":5,"readTo":null,"unread":false}`) {
+		`"titleSource":"auto","plan":{"plan":[]},"usage":null,"line":null,"lastEntryAt":5,"readTo":null,"unread":false}`) {
 		t.Errorf("with the view: %s", got)
 	}
 	if got := b.send(http.MethodGet, path, "", "").Body.String(); strings.Contains(got, "lastEntryAt") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 )
 
@@ -126,8 +127,11 @@ func TestRequestLists(t *testing.T) {
 	expect(t, b.send(http.MethodGet, "/api/sessions/"+unknownID+"/approvals", "", ""), http.StatusOK, `{"data":[]}`)
 	b.sessions.requests["r2"] = session.Request{ID: "r2", Kind: runtime.RequestToolInput, SessionID: unknownID,
 		Status: session.RequestPending, Method: "item/tool/requestUserInput", Params: []byte(`{"questions":[]}`)}
+	b.sessions.requests["r3"] = session.Request{ID: "r3", Kind: runtime.RequestApproval, SessionID: knownID, Status: session.RequestPending,
+		Params: []byte(`{"reason":"because"}`), Changes: []wire.ChangedFile{{Path: "/a", Kind: "add", Added: 1, Diff: "x"}}}
 	all := b.send(http.MethodGet, "/api/requests", "", "")
-	for _, part := range []string{`{"data":[{"kind":"approval","approvalId":"r1",`, `,{"kind":"toolInput","requestId":"r2",`} {
+	for _, part := range []string{`{"kind":"approval","approvalId":"r1",`, `,{"kind":"toolInput","requestId":"r2",`,
+		`{"kind":"approval","reason":"because","changes":[{"path":"/a","kind":"add","added":1,"removed":0,"diff":"x"}],"approvalId":"r3",`} {
 		if !strings.Contains(all.Body.String(), part) {
 			t.Errorf("pending are %s, without %s", all.Body, part)
 		}

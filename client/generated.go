@@ -27,9 +27,9 @@ const (
 
 // Defines values for BackgroundTaskKind.
 const (
-	Agent   BackgroundTaskKind = "agent"
-	Command BackgroundTaskKind = "command"
-	Monitor BackgroundTaskKind = "monitor"
+	BackgroundTaskKindAgent   BackgroundTaskKind = "agent"
+	BackgroundTaskKindCommand BackgroundTaskKind = "command"
+	BackgroundTaskKindMonitor BackgroundTaskKind = "monitor"
 )
 
 // Defines values for CapabilitiesImplicitSources.
@@ -231,6 +231,13 @@ const (
 	SessionStateRunning      SessionState = "running"
 	SessionStateUnresponsive SessionState = "unresponsive"
 	SessionStateWaiting      SessionState = "waiting"
+)
+
+// Defines values for SessionTitleSource.
+const (
+	SessionTitleSourceAgent SessionTitleSource = "agent"
+	SessionTitleSourceAuto  SessionTitleSource = "auto"
+	SessionTitleSourceUser  SessionTitleSource = "user"
 )
 
 // Defines values for SteeredStatus.
@@ -765,6 +772,18 @@ type Approval struct {
 
 // ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 type ApprovalPolicy string
+
+// Author Who did something, and when.
+type Author struct {
+	// Actor As in `GET /api/me`.
+	Actor string `json:"actor"`
+
+	// At In ms since 1970.
+	At *int `json:"at,omitempty"`
+
+	// Name For people to read; absent if only the actor is known.
+	Name *string `json:"name,omitempty"`
+}
 
 // Background defines model for Background.
 type Background struct {
@@ -1636,6 +1655,12 @@ type Session struct {
 	// ApprovalPolicy When the agent asks a person. Every runtime version accepts `on-failure`; a version that dropped it uses `on-request`.
 	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
 
+	// ArchivedAt Present only with `view=console`, on an archived session: since when, in seconds since 1970.
+	ArchivedAt *int `json:"archivedAt,omitempty"`
+
+	// ArchivedBy Who did something, and when.
+	ArchivedBy *Author `json:"archivedBy,omitempty"`
+
 	// CreatedAt Seconds since 1970.
 	CreatedAt int    `json:"createdAt"`
 	Cwd       string `json:"cwd"`
@@ -1673,6 +1698,9 @@ type Session struct {
 	State *SessionState `json:"state,omitempty"`
 	Title string        `json:"title"`
 
+	// TitleSource Present only with `view=console`: who gave the `title`: the first message (`auto`), a user, or the agent. With this view, `title` is that name, and "New session" before the first message.
+	TitleSource *SessionTitleSource `json:"titleSource,omitempty"`
+
 	// Unread Present only with `view=console`: there are entries after that one. A session that was never opened is unread if it is newer than the first one that was.
 	Unread *bool `json:"unread,omitempty"`
 
@@ -1704,6 +1732,9 @@ type Session_Plan struct {
 
 // SessionState running: a turn runs; waiting: the turn waits for a person; error: no turn runs, and the last one failed; unresponsive: a turn runs, and its runtime does not respond.
 type SessionState string
+
+// SessionTitleSource Present only with `view=console`: who gave the `title`: the first message (`auto`), a user, or the agent. With this view, `title` is that name, and "New session" before the first message.
+type SessionTitleSource string
 
 // Session_Usage Present only with `view=console`: the token usage that the runtime reported: `total`, `last` model request, `modelContextWindow`, and the turn of the report; null if there is none.
 type Session_Usage struct {
@@ -3370,10 +3401,37 @@ type UnsubscribeFromPush404JSONResponseBody struct {
 	SubscriptionID string      `json:"subscriptionId"`
 }
 
+// ListRequests200JSONResponseBody_Data_Changes defines parameters for ListRequests.
+type ListRequests200JSONResponseBody_Data_Changes struct {
+	// Added Lines.
+	Added int `json:"added"`
+
+	// Cut The end of the diff is missing.
+	Cut *bool `json:"cut,omitempty"`
+
+	// Diff A unified diff, or the whole text of a file that is added or deleted.
+	Diff string `json:"diff"`
+
+	// Kind add, delete or update.
+	Kind string `json:"kind"`
+
+	// MovePath The new name of a moved file.
+	MovePath *string `json:"movePath,omitempty"`
+	Path     string  `json:"path"`
+
+	// Removed Lines.
+	Removed int `json:"removed"`
+}
+
 // ListRequests200JSONResponseBody_Data defines parameters for ListRequests.
 type ListRequests200JSONResponseBody_Data struct {
-	Kind  interface{} `json:"kind"`
-	union json.RawMessage
+	// Changes The files that an approval changes: 50 at most, 128 KiB of diffs in all.
+	Changes *[]ListRequests200JSONResponseBody_Data_Changes `json:"changes,omitempty"`
+	Kind    interface{}                                     `json:"kind"`
+
+	// Reason Why the agent asks; absent if it did not say.
+	Reason *string `json:"reason,omitempty"`
+	union  json.RawMessage
 }
 
 // ListRequests200JSONResponseBody defines parameters for ListRequests.
@@ -3694,7 +3752,7 @@ type ListSessionsParams struct {
 	// Sort Sort by last change or by creation, newest first. A cursor is valid only for its own order.
 	Sort *ListSessionsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
+	// View Names sessions after their first message, and adds `titleSource`, `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ListSessionsParamsView `form:"view,omitempty" json:"view,omitempty"`
 }
 
@@ -3836,7 +3894,7 @@ type ReadSessionParams struct {
 	// Details `omit`: entries have no `details`, only their length as `detailsBytes`; `around` with `limit=1` returns the details of one entry.
 	Details *ReadSessionParamsDetails `form:"details,omitempty" json:"details,omitempty"`
 
-	// View Adds `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
+	// View Names sessions after their first message, and adds `titleSource`, `plan`, `usage`, `lastEntryAt`, `readTo` and `unread` to sessions.
 	View *ReadSessionParamsView `form:"view,omitempty" json:"view,omitempty"`
 
 	// IfNoneMatch The `ETag` of the version that the client has.
@@ -3864,6 +3922,9 @@ type ReadSession200JSONResponseBody_Window struct {
 
 // ReadSession200JSONResponseBody defines parameters for ReadSession.
 type ReadSession200JSONResponseBody struct {
+	// Authors Present only with `view=console` and a window: by message id, who wrote a message or a client's entry, decided a request, or stopped a turn.
+	Authors *map[string]Author `json:"authors,omitempty"`
+
 	// Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
@@ -6432,11 +6493,24 @@ func (t ListRequests200JSONResponseBody_Data) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Changes != nil {
+		object["changes"], err = json.Marshal(t.Changes)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'changes': %w", err)
+		}
+	}
+
 	object["kind"], err = json.Marshal(t.Kind)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'kind': %w", err)
 	}
 
+	if t.Reason != nil {
+		object["reason"], err = json.Marshal(t.Reason)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'reason': %w", err)
+		}
+	}
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -6452,10 +6526,24 @@ func (t *ListRequests200JSONResponseBody_Data) UnmarshalJSON(b []byte) error {
 		return err
 	}
 
+	if raw, found := object["changes"]; found {
+		err = json.Unmarshal(raw, &t.Changes)
+		if err != nil {
+			return fmt.Errorf("error reading 'changes': %w", err)
+		}
+	}
+
 	if raw, found := object["kind"]; found {
 		err = json.Unmarshal(raw, &t.Kind)
 		if err != nil {
 			return fmt.Errorf("error reading 'kind': %w", err)
+		}
+	}
+
+	if raw, found := object["reason"]; found {
+		err = json.Unmarshal(raw, &t.Reason)
+		if err != nil {
+			return fmt.Errorf("error reading 'reason': %w", err)
 		}
 	}
 

@@ -61,5 +61,6 @@ func (s *Server) stopSearch(ctx context.Context) error { return s.search.Stop(ct
 func origin(ctx context.Context) journal.Origin {
 	trace := telemetry.IDsFrom(ctx).Trace
 	principal, _ := auth.PrincipalFrom(ctx)
-	return journal.Origin{Actor: principal.Actor, Role: principal.Role.Word(), TraceID: trace.TraceID, SpanID: trace.SpanID}
+	return journal.Origin{Actor: principal.Actor, Role: principal.Role.Word(), TraceID: trace.TraceID, SpanID: trace.SpanID,
+		Name: principal.Name}
 }

@@ -167,3 +167,26 @@ func TestTheConsoleNamesOtherThreads(t *testing.T) {
 		}
 	}
 }
+
+// Only the console's view has the server's own facts: clients of codex-manager know no such frames. (TI-03)
+func TestFactsReachOnlyTheConsole(t *testing.T) {
+	t.Parallel()
+	j := newMemoryJournal()
+	_, server := serve(t, j, Options{}, HandlerOptions{})
+	peers := []*peer{dial(t, server, "?after=latest"), dial(t, server, "?after=latest&threadId=A"), dial(t, server, "?after=latest&view=console")}
+	peers[0].want(readyNull, `{"type":"resumed","from":0,"to":0}`)
+	peers[1].want(`{"type":"ready","threadId":"A"}`, `{"type":"resumed","from":0,"to":0}`)
+	peers[2].want(readyNull, `{"type":"resumed","from":0,"to":0}`)
+	appendAll(t, j, journal.Event{Type: ConsoleEvents + "session_titled", SessionID: "A", Payload: json.RawMessage(`{"title":"x"}`)},
+		plainEvent("A", "1"))
+	plain := `{"type":"transcript_updated","threadId":"A","payload":"1","pos":32,"seq":2}`
+	peers = append(peers, dial(t, server, "?after=0"), dial(t, server, "?after=0&view=console"))
+	peers[3].want(readyNull, `{"type":"resumed","from":0,"to":47}`)
+	peers[4].want(readyNull, `{"type":"resumed","from":0,"to":47}`)
+	for i, one := range peers {
+		if i == 2 || i == 4 {
+			one.want(`{"type":"session_titled","threadId":"A","payload":{"title":"x"},"pos":16,"seq":1}`)
+		}
+		one.want(plain)
+	}
+}

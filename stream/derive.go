@@ -16,7 +16,8 @@ import (
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
-	if !native && strings.Contains(rec.Type, ".") {
+	name, console := strings.CutPrefix(rec.Type, ConsoleEvents)
+	if !native && strings.Contains(name, ".") {
 		return nil, nil
 	}
 	var err error
@@ -24,7 +25,8 @@ func Frames(rec journal.Record) ([]Frame, error) {
 		return nil, fmt.Errorf("meta of journal event %d (%s) is not readable: %w", rec.Pos, rec.Type, err)
 	}
 	if !native {
-		d.add(rec.Type, rec.Payload, rec.Broadcast)
+		d.add(name, rec.Payload, rec.Broadcast)
+		d.frames[0].Console = console
 		return d.frames, nil
 	}
 	var ok bool

@@ -23,6 +23,8 @@ const (
 	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta, its source the
 	// runtime.
 	EventRequest = "runtime.request"
+	// ConsoleEvents begins the types of events that only the console's view receives, as frames of the rest of the type.
+	ConsoleEvents = "console."
 )
 
 // ownSource is journal.Event.Source of our own lines in older rows; codex was the only runtime then.

@@ -23,6 +23,8 @@ type Frame struct {
 	Broadcast bool
 	// SystemOwned frames reach only sockets filtered on exactly ThreadID, even when they are broadcasts.
 	SystemOwned bool
+	// Console frames reach only the console's view: codex-manager has no such frames.
+	Console bool
 	// Replaceable frames are superseded by a later one: text deltas (the finished item has the whole text), token
 	// usage, plan and diff.
 	Replaceable bool
@@ -72,6 +74,8 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 // visible reports whether a socket with this filter ("" means none) gets the frame.
 func (f *Frame) visible(filter string) bool {
 	switch {
+	case f.Console:
+		return false
 	case f.SystemOwned:
 		return filter != "" && filter == f.ThreadID
 	case filter == "":

@@ -242,8 +242,9 @@ func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error 
 			where j.pos < $1 and j.payload = '') as v on v.pos = journal_parts.pos
 		where journal_parts.pos < $1`, below)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, checksum = v.checksum, event_pos = null
-			from (select pos, session_id, item_id, payload, checksum from journal_events where pos < $1) as v
+		_, err = tx.ExecContext(ctx, `update transcript_entries set encoded = v.payload, checksum = v.checksum, event_pos = null,
+				author = v.actor
+			from (select pos, session_id, item_id, payload, checksum, actor from journal_events where pos < $1) as v
 			where transcript_entries.session_id = v.session_id and transcript_entries.message_id = v.item_id
 			and transcript_entries.event_pos = v.pos`, below)
 	}

@@ -205,7 +205,8 @@ func (f *follow) introduce(s session.Session, titled bool) {
 		f.sendUpdate(object{"sessionUpdate": "available_commands_update", "availableCommands": commands})
 	}
 	if titled {
-		f.sendUpdate(titleUpdate(s.Title, s.UpdatedAt))
+		title, _ := s.Shown()
+		f.sendUpdate(titleUpdate(title, s.UpdatedAt))
 	}
 }
 
@@ -228,7 +229,8 @@ func listSessions(ctx context.Context, c *call) (any, error) {
 	all := []object{}
 	for _, one := range page.Sessions {
 		if in.Cwd == "" || in.Cwd == one.Cwd {
-			all = append(all, object{"sessionId": one.ID, "cwd": one.Cwd, "title": one.Title, "updatedAt": timeOf(one.UpdatedAt)})
+			title, _ := one.Shown()
+			all = append(all, object{"sessionId": one.ID, "cwd": one.Cwd, "title": title, "updatedAt": timeOf(one.UpdatedAt)})
 		}
 	}
 	view := object{"sessions": all}

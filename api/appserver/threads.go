@@ -12,15 +12,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// newChat is the title of a session that has none.
-const newChat = "New chat"
-
 // threadView is a session as clients know it.
 func (c *call) threadView(s session.Session) object {
 	var name any
 	preview := ""
-	if s.Title != newChat && s.Title != "" {
-		name, preview = s.Title, s.Title
+	if s.Name != "" {
+		name, preview = s.Name, s.Name
 	}
 	status := object{"type": "idle"}
 	if s.Activity.State.Runs() {

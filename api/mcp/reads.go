@@ -37,7 +37,8 @@ type sessionView struct {
 }
 
 func viewOf(s session.Session, parent string) sessionView {
-	return sessionView{s.ID, s.Title, s.Runtime, string(s.Activity.State), s.Activity.PendingCount, instant(s.UpdatedAt), parent}
+	title, _ := s.Shown()
+	return sessionView{s.ID, title, s.Runtime, string(s.Activity.State), s.Activity.PendingCount, instant(s.UpdatedAt), parent}
 }
 
 func listSessions(ctx context.Context, k *call, in listInput) (any, error) {

@@ -75,7 +75,8 @@ type sessionView struct {
 
 func viewSession(s session.Session) sessionView {
 	updated := javascript.ISOTime(s.UpdatedAt)
-	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: s.Owner(), AgentType: s.Runtime, Summary: s.Title,
+	title, _ := s.Shown()
+	v := sessionView{SessionID: s.ID, ID: s.ID, WorkspaceID: s.Owner(), AgentType: s.Runtime, Summary: title,
 		ProjectPath: s.Cwd, Status: "historical", StartedAt: javascript.ISOTime(s.CreatedAt), LastUpdated: updated,
 		LastActive: updated, Model: s.Controls.Model, StartTime: javascript.ISOTime(s.CreatedAt),
 		Activity: s.Activity.Doing()}

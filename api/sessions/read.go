@@ -9,6 +9,7 @@ import (
 	"harness/api/rest"
 	"harness/api/schema"
 	"harness/internal/operations"
+	"harness/internal/services/session"
 )
 
 var readSessionQuery = schema.Struct(
@@ -22,6 +23,8 @@ type sessionDetail struct {
 	Thread     json.RawMessage `json:"thread"`
 	Transcript [0]struct{}     `json:"transcript"` // filled in by wholeRead.parts
 	Window     *windowView     `json:"window,omitempty"`
+	// Authors are the authors of entries by message id, with ?view=console.
+	Authors map[string]session.Author `json:"authors,omitempty"`
 	// HistoryPending reports that the server is still importing older turns of a conversation from elsewhere.
 	HistoryPending bool `json:"historyPending,omitempty"`
 	// Pos is the cursor of the event stream (?after=) that matches the response.
@@ -126,7 +129,7 @@ func (s *sessions) readParts(ctx context.Context, in *rest.Input, want operation
 		return nil, detail.Version, err
 	}
 	body := sessionDetail{Session: viewSession(detail.Session), Thread: thread(detail.Session), Pos: detail.Pos,
-		HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
+		Authors: detail.Authors, HistoryPending: detail.HistoryPending, Capabilities: detail.Session.Capabilities}
 	if windowed {
 		body.Window = &windowView{Before: rest.TextOrNull(detail.Older), After: rest.TextOrNull(detail.Newer)}
 		if want.Count {

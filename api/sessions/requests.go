@@ -7,9 +7,11 @@ import (
 
 	"harness/api/rest"
 	"harness/api/schema"
+	"harness/internal/lib/javascript"
 	"harness/internal/operations"
 	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/stream"
 )
@@ -103,10 +105,20 @@ func encodeRequests(requests []session.Request, kind func(session.Request) strin
 			CreatedAt: r.CreatedAt, Decisions: r.Decisions, Questions: r.Questions,
 		}, r.Method, r.Params)
 		if word := kind(r); word != "" {
-			body = slices.Insert(body, from+1, []byte(`"kind":"`+word+`",`)...)
+			body = slices.Insert(body, from+1, aboutRequest(word, r)...)
 		}
 	}
 	return rest.OK(rest.Encoded(append(body, "]}"...)))
+}
+
+// aboutRequest encodes the members that only lists of all requests have: the kind, the agent's reason, and the changes.
+func aboutRequest(kind string, r session.Request) []byte {
+	about := javascript.MustEncode(struct {
+		Kind    string             `json:"kind"`
+		Reason  string             `json:"reason,omitempty"`
+		Changes []wire.ChangedFile `json:"changes,omitempty"`
+	}{kind, wire.Text(wire.Members(r.Params, "reason")[0]), r.Changes})
+	return append(about[1:len(about)-1], ',')
 }
 
 func (s *requests) decideApproval(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -171,7 +183,7 @@ func (s *requests) settled(ctx context.Context, request session.Request, body se
 	switch {
 	case err != nil: // the decision is still valid
 		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).
-			Msg("cannot determine when the agent gets the reason of a denial")
+			Msg("cannot determine when the agent receives the reason of a decline")
 	case waits:
 		body.Reaches = withNextMessage
 	}

@@ -37,9 +37,17 @@ type sessionView struct {
 
 // figuresView is the additional data of a session in lists, without its activity.
 type figuresView struct {
-	Plan        json.RawMessage `json:"plan"`
-	Usage       json.RawMessage `json:"usage"`
-	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
+	// TitleSource is who gave the title: auto (the first message), user or agent.
+	TitleSource session.TitleSource `json:"titleSource"`
+	// ArchivedAt and ArchivedBy are those of an archived session; either may be unknown.
+	ArchivedAt *int64          `json:"archivedAt,omitempty"` // seconds
+	ArchivedBy *session.Author `json:"archivedBy,omitempty"`
+	Plan       json.RawMessage `json:"plan"`
+	Usage      json.RawMessage `json:"usage"`
+	// Line is what happens now, null for nothing.
+	Line        *session.Line `json:"line"`
+	Branch      string        `json:"branch,omitempty"`
+	LastEntryAt *int64        `json:"lastEntryAt"` // seconds
 	// ReadTo is the last entry that the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
@@ -77,6 +85,15 @@ func viewSession(s session.Session) sessionView {
 	}
 	if shown := s.Figures; shown != nil {
 		view.figuresView = &figuresView{Plan: shown.Plan, Usage: shown.Usage, ReadTo: rest.TextOrNull(shown.ReadTo), Unread: shown.Unread}
+		view.Title, view.figuresView.TitleSource = s.Shown()
+		view.Line, view.Branch = shown.Line, shown.Branch
+		if by := s.ArchivedBy; by.At > 0 {
+			at := by.At / 1000
+			view.ArchivedAt = &at
+		}
+		if by := s.ArchivedBy; by.Actor != "" {
+			view.ArchivedBy = &session.Author{Actor: by.Actor, Name: by.Name}
+		}
 		if shown.LastEntryAt > 0 {
 			at := shown.LastEntryAt / 1000
 			view.LastEntryAt = &at

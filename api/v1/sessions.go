@@ -53,8 +53,9 @@ func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessi
 	views := make([]sessionBody, len(sessions))
 	for i := range sessions {
 		one := &sessions[i]
+		title, _ := one.Shown()
 		views[i] = sessionBody{SessionID: one.ID, Runtime: one.Runtime, CreatedAt: javascript.ISOTime(one.CreatedAt),
-			Cwd: one.Cwd, Title: one.Title, Model: one.Controls.Model, Isolation: isolation,
+			Cwd: one.Cwd, Title: title, Model: one.Controls.Model, Isolation: isolation,
 			NativeTools: one.Controls.NativeTools, Activity: one.Activity.Doing()}
 		views[i].Level, views[i].Namespace = s.opts.Credentials(one.Runtime)
 		if one.RuntimeSessionID != "" {

@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,13 +43,17 @@ func (c *commands) listApprovals() *cobra.Command {
 			_, err = fmt.Fprintln(out, string(encoded))
 			return err
 		}
+		changes, err := changesOf(cmd.Context(), api)
+		if err != nil {
+			return err
+		}
 		var rows [][]string
 		for _, a := range waiting {
 			if c.quiet {
 				_, _ = fmt.Fprintln(out, a.ApprovalID)
 				continue
 			}
-			rows = append(rows, []string{a.ApprovalID, a.ThreadID, since(int(a.CreatedAt.Unix())), a.Summary})
+			rows = append(rows, []string{a.ApprovalID, a.ThreadID, since(int(a.CreatedAt.Unix())), cmp.Or(changes[a.ApprovalID], a.Summary)})
 		}
 		if c.quiet {
 			return nil
@@ -58,6 +64,33 @@ func (c *commands) listApprovals() *cobra.Command {
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false,
 		"pending approvals and each new one; in a terminal it asks for a decision")
 	return cmd
+}
+
+// changesOf describes the files that pending approvals change, by approval.
+func changesOf(ctx context.Context, api *client.Client) (map[string]string, error) {
+	page, err := read[struct {
+		Data []struct {
+			ApprovalID string
+			Changes    []struct {
+				Path           string
+				Added, Removed int
+			}
+		}
+	}](api.ListRequests(ctx))
+	if isStatus(err, 404) {
+		return nil, nil // an older server
+	}
+	described := map[string]string{}
+	for _, one := range page.Data {
+		var files []string
+		for _, file := range one.Changes {
+			files = append(files, fmt.Sprintf("%s +%d -%d", file.Path, file.Added, file.Removed))
+		}
+		if len(files) > 0 {
+			described[one.ApprovalID] = "Edit: " + strings.Join(files, ", ")
+		}
+	}
+	return described, err
 }
 
 // pending lists the pending approvals of a session, or of all.

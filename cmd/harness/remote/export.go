@@ -32,7 +32,8 @@ func (c *commands) exportSession() *cobra.Command {
 			if write == nil {
 				return usage("--format must be markdown, html, jsonl or json, not %s", format)
 			}
-			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
+			view := client.ReadSessionParamsViewConsole
+			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], &client.ReadSessionParams{View: &view}))
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,8 @@ func (c *commands) listSessions() *cobra.Command {
 		limit         int
 	)
 	cmd := c.one("list", "List sessions, newest first", func(cmd *cobra.Command, api *client.Client, _ []string) error {
-		params := &client.ListSessionsParams{Q: given[string](search), Runtime: given[string](in), Limit: &limit}
+		view := client.ListSessionsParamsViewConsole
+		params := &client.ListSessionsParams{Q: given[string](search), Runtime: given[string](in), Limit: &limit, View: &view}
 		if archived {
 			params.Archived = given[client.ListSessionsParamsArchived]("true")
 		}
@@ -95,7 +96,8 @@ func (c *commands) listSessions() *cobra.Command {
 func (c *commands) showSession() *cobra.Command {
 	return c.one("show SESSION", "Show a session and its transcript",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
-			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], nil))
+			view := client.ReadSessionParamsViewConsole
+			answer, err := read[json.RawMessage](api.ReadSession(cmd.Context(), args[0], &client.ReadSessionParams{View: &view}))
 			if err != nil {
 				return err
 			}

@@ -297,8 +297,10 @@ export const cases = (test) => {
     await page.getByRole("dialog").getByLabel("Ask first").check();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: /^Agent, model, access: Claude Code.*Ask first/ }).waitFor();
-    await page.getByRole("button", { name: "Start", exact: true }).click();
-    await page.waitForURL(/\/s\/.+/);
+    await eventually("Claude Code is up, and the session is there", async () => {
+      await page.getByRole("button", { name: "Start", exact: true }).click({ timeout: 1000 }).catch(() => {});
+      return page.waitForURL(/\/s\/.+/, { timeout: 2000 }).then(() => true, () => false);
+    });
     const id = page.url().split("/s/")[1];
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
     await page.getByRole("button", { name: /^Agent, model, access:/ }).click();

@@ -43,7 +43,7 @@ export const cases = (test) => {
     await live(page);
     await page.keyboard.press("Control+k");
     await page.keyboard.type("turns capst");
-    const hit = page.getByRole("option", { name: /Something about boats.*the <b>Capstan<\/b> turns/ });
+    const hit = page.getByRole("option", { name: /the <b>Capstan<\/b> turns.*Something about boats/ });
     await hit.waitFor();
     assert.deepEqual(await hit.locator("mark").allInnerTexts(), ["Capstan", "turns"]);
     await page.keyboard.press("Enter");

@@ -33,9 +33,14 @@ export const cases = (test) => {
     assert.equal(await first.inputValue(), "Look around");
     await page.reload();
     assert.equal(await first.inputValue(), "Look around", "the draft survives");
-    await first.fill("MOCK_REPLY[here I am]");
+    await first.fill("Fix the flaky login test. It fails at midnight. MOCK_REPLY[here I am]");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/s\/.+/);
+    const title = "Fix the flaky login test"; // its first sentence
+    await page.locator(".row", { hasText: title }).first().waitFor();
+    await page.locator(".head h1", { hasText: title }).waitFor();
+    await eventually("the tab has it, too", async () => (await page.title()).includes(`${title} · Harness`));
+    assert.equal((await api("GET", `/api/sessions/${page.url().split("/s/")[1]}?limit=1&view=console`)).session.title, title);
     await page.locator(".entry.assistant", { hasText: "here I am" }).waitFor();
     await eventually("the message field has the focus", () => page.getByLabel("Message", { exact: true }).evaluate((el) => el === document.activeElement));
     await close();
@@ -173,7 +178,7 @@ export const cases = (test) => {
     await eventually("it waits for a person", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
     const { page, close } = await open(browser, "/", phone);
     const bad = [];
-    for (const path of [...pages.filter((one) => one !== "/inbox"), "/manage"]) {
+    for (const path of [...pages, "/manage", `/s/${id}`]) {
       await page.goto(base + path);
       await live(page);
       await page.locator("main h1, main form, .request").first().waitFor();

@@ -74,7 +74,7 @@ export const cases = (test) => {
     }
     await page.goto(`${base}/settings`);
     await page.getByLabel("Sprache").selectOption("en");
-    await page.getByRole("heading", { name: "Settings", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "General", exact: true }).waitFor();
     assert.equal(await page.evaluate(() => document.documentElement.lang), "en");
     assert.deepEqual(trouble, []);
     await close();

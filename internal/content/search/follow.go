@@ -197,7 +197,7 @@ func (x *Index) read(ctx context.Context, c *changes) error {
 	for _, k := range c.keys {
 		d := document{key: k, gone: true}
 		if k.message == "" {
-			titles, err := database.ReadTexts(ctx, q, "read a title", `select title from sessions where id = $1`, k.session)
+			titles, err := database.ReadTexts(ctx, q, "read a title", `select name from sessions where id = $1`, k.session)
 			if err != nil {
 				return err
 			}

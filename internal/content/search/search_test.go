@@ -61,8 +61,8 @@ func (k *kit) session(id, project, title string) {
 	k.exec(journal.Event{}, `insert into projects (id, name, name_key, created_at, updated_at) values ($1, $1, $1, 1, 1)
 		on conflict do nothing`, project)
 	k.exec(journal.Event{SessionID: id, Type: "made"}, `insert into sessions (id, runtime, runtime_session_id, node_id, project_id,
-		title, cwd, source, model_provider, thread, system_owned, archived, created_at, updated_at)
-		values ($1, 'codex', $1, 'n', $2, $3, '/', '', '', 'null', 0, 0, 1, 1)`, id, project, title)
+		title, name, cwd, source, model_provider, thread, system_owned, archived, created_at, updated_at)
+		values ($1, 'codex', $1, 'n', $2, $3, $3, '/', '', '', 'null', 0, 0, 1, 1)`, id, project, title)
 }
 
 func (k *kit) say(session, id, content string) {
@@ -150,7 +150,7 @@ func TestSearchFollows(t *testing.T) {
 		k.say("a", "1", "something else")
 		k.want(x, search.Query{Text: "lock"}, "b/2 a/")
 		k.want(x, search.Query{Text: "something"}, "a/1")
-		k.exec(journal.Event{SessionID: "a", Type: "renamed"}, `update sessions set title = 'Nothing' where id = 'a'`)
+		k.exec(journal.Event{SessionID: "a", Type: "renamed"}, `update sessions set name = 'Nothing' where id = 'a'`)
 		k.want(x, search.Query{Text: "nothing lock"}, "")
 		k.want(x, search.Query{Text: "nothing"}, "a/")
 		k.exec(journal.Event{SessionID: "b", Type: "taken back"},

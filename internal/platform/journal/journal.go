@@ -89,8 +89,9 @@ type Hooks struct {
 	OnEphemeral func(after int64, events []Event)
 }
 
-// Origin is the source of a change: its actor, the actor's role, and the W3C trace. Empty members are unknown.
-type Origin struct{ Actor, Role, TraceID, SpanID string }
+// Origin is the source of a change: its actor, the actor's role, the W3C trace, and the actor's display name, which
+// events do not have. Empty members are unknown.
+type Origin struct{ Actor, Role, TraceID, SpanID, Name string }
 
 // Journal is the event log of one store. Make it with New, then Start it.
 type Journal struct {

@@ -170,7 +170,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 				continue
 			}
 			j.opts.Logger.Error().Err(err).Int("units", len(batch)).
-				Msg("stopped while the store takes no writes; what was held is not stored")
+				Msg("stopped while the store rejects writes; held events are lost")
 			err = errors.Join(ErrStopped, err)
 		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 			err = errors.Join(ErrStopped, err) // in the middle of an attempt
@@ -397,6 +397,14 @@ func (j *Journal) Actor(ctx context.Context) string {
 		return ""
 	}
 	return j.opts.Origin(ctx).Actor
+}
+
+// ActorName returns the display name of the actor for whom ctx runs, "" if only the actor is known.
+func (j *Journal) ActorName(ctx context.Context) string {
+	if j.opts.Origin == nil {
+		return ""
+	}
+	return j.opts.Origin(ctx).Name
 }
 
 func (j *Journal) record(event Event, origin Origin) Record {

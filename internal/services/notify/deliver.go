@@ -42,7 +42,7 @@ func (n *Notifier) deliver(ctx context.Context, l *lane) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !failing:
-			log.Warn().Err(err).Msg("a notification cannot be delivered; it is tried again for a day")
+			log.Warn().Err(err).Msg("cannot deliver a notification; retrying for a day")
 		case sent && failing:
 			log.Info().Msg("notifications are delivered again")
 		}
@@ -166,6 +166,14 @@ func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
 	if m.Title, err = Title(ctx, n.opts.DB, m.SessionID); err != nil {
 		return err
 	}
+	if m.RequestID != "" {
+		asked, err := database.ReadTexts(ctx, n.opts.DB.Read(), "read what a request asks",
+			`select summary from interactive_requests where id = $1`, database.EncodeText(m.RequestID))
+		if err != nil {
+			return err
+		}
+		m.Summary = oneLine(strings.Join(asked, ""))
+	}
 	if n.opts.DecideLink != nil {
 		m.Decide = n.opts.DecideLink(m.News)
 	}
@@ -181,7 +189,8 @@ func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
 
 // Title returns a session's title in one line, "" if the session is not stored.
 func Title(ctx context.Context, db *database.DB, sessionID string) (string, error) {
-	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select title from sessions where id = $1`,
+	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select case name when '' then 'New session' else name end
+		from sessions where id = $1`,
 		database.EncodeText(sessionID))
 	return oneLine(strings.Join(titles, "")), err
 }

@@ -3,7 +3,8 @@
 //
 // It owns the pending messages and the requests that send them. It follows the journal in the background, so no writer
 // waits for it. It sends a message at least once, and retries until the message is accepted or a day old. It must never
-// know what an event means (Options.NewsOf). No message contains text of a session except its title.
+// know what an event means (Options.NewsOf). No message contains text of a session except its title, and
+// for browsers, what a request asks.
 package notify
 
 import (
@@ -35,9 +36,9 @@ const (
 func (k Kind) words() string {
 	switch k {
 	case ApprovalWaits:
-		return "An approval waits"
+		return "An approval is waiting"
 	case QuestionWaits:
-		return "A question waits"
+		return "A question is waiting"
 	case TurnFailed:
 		return "A turn failed"
 	case JobFailed:
@@ -68,6 +69,8 @@ type Message struct {
 	At int64
 	// Title is the session's; Link is a page that shows it ("" if the server's public URL is not set).
 	Title, Link string
+	// Summary is what the request asks. Only browsers get it, encrypted.
+	Summary string
 	// Decide is a page that decides the request without any other access, "" for none. Its URL is a secret.
 	Decide string
 }

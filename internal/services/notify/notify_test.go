@@ -26,9 +26,9 @@ func TestWebhookMessagesAreSigned(t *testing.T) {
 		k.happen(notify.TurnFailed, "before", "")
 		k.run()
 		err := db.Update(t.Context(), func(tx database.Tx) error {
-			_, err := tx.ExecContext(t.Context(), `insert into sessions (id, runtime, runtime_session_id, node_id, title, cwd,
+			_, err := tx.ExecContext(t.Context(), `insert into sessions (id, runtime, runtime_session_id, node_id, name, title, cwd,
 				source, model_provider, thread, system_owned, archived, created_at, updated_at)
-				values ('s/1', 'codex', 's/1', 'n', $1, '/', '', '', 'null', 0, 0, 1, 1)`, "Wörter\n"+strings.Repeat("x", 500))
+				values ('s/1', 'codex', 's/1', 'n', $1, '', '/', '', '', 'null', 0, 0, 1, 1)`, "Wörter\n"+strings.Repeat("x", 500))
 			return err
 		})
 		if err != nil {
@@ -198,7 +198,7 @@ func TestNtfy(t *testing.T) {
 	k.run(func(o *notify.Options) { o.Targets = []notify.Target{ntfy} })
 	k.happen(notify.QuestionWaits, "s1", "r1")
 	got := k.receive()
-	for name, want := range map[string]string{"Title": "A question waits", "Authorization": "Bearer a-token", "Priority": "high",
+	for name, want := range map[string]string{"Title": "A question is waiting", "Authorization": "Bearer a-token", "Priority": "high",
 		"Click": "https://agents.example.com/harness/s/s1", "Tags": "question.waiting"} {
 		if got := got.header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -37,7 +37,7 @@ func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error)
 		News
 		Title string `json:"title"`
 		Text  string `json:"text"`
-	}{m.News, m.Title, m.Kind.words()})
+	}{m.News, m.Title, textOf(m)})
 	if err != nil {
 		return nil, fmt.Errorf("write a message for a browser: %w", err)
 	}
@@ -58,6 +58,14 @@ func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error)
 		return nil, errors.New("a message cannot be encrypted for this browser") // the cause may contain the endpoint
 	}
 	return made.Request, nil
+}
+
+// textOf describes a message for the person at the browser.
+func textOf(m Message) string {
+	if m.Summary == "" {
+		return m.Kind.words()
+	}
+	return m.Kind.words() + ": " + m.Summary
 }
 
 // request wraps the request that the library made, for the notifier to send.

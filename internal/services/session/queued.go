@@ -46,6 +46,7 @@ type QueuedContent struct {
 	ApprovalPolicy    *string  `json:"approvalPolicy,omitempty"`
 	NetworkAccess     *string  `json:"networkAccess,omitempty"`
 	FilesystemSandbox *string  `json:"filesystemSandbox,omitempty"`
+	Author            Author   `json:"author,omitzero"`
 	// Trace is the trace of the request that queued the message, as Trace.String encodes it.
 	Trace string `json:"trace,omitempty"`
 }

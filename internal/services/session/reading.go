@@ -17,6 +17,33 @@ type Figures struct {
 	// ReadTo is the last entry the requesting reader has read, "" for none. Unread reports that later entries exist.
 	ReadTo string
 	Unread bool
+	// Line is what happens now, nil for nothing. Branch is that of the folder, "" for none or if this server does not
+	// have the folder.
+	Line   *Line
+	Branch string
+}
+
+// LineKind is a kind of Line.
+type LineKind string
+
+// The kinds of lines. The first four wait for a user.
+const (
+	LineApproval LineKind = "approval"
+	LineEdit     LineKind = "edit" // an approval of changes; the text is the first file with its counts
+	LineQuestion LineKind = "question"
+	LineTool     LineKind = "tool"
+	LineRunning  LineKind = "running" // a command or tool
+	LineEditing  LineKind = "editing"
+	LineRetrying LineKind = "retrying"
+	LineFailed   LineKind = "failed"
+)
+
+// Line is what happens in a session now.
+type Line struct {
+	Kind LineKind `json:"kind"`
+	Text string   `json:"text"`
+	// At is since when, in ms, 0 if unknown.
+	At int64 `json:"at,omitempty"`
 }
 
 // TranscriptPage is a range of a session's transcript, selected by offset, and the total number of entries.

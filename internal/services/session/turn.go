@@ -90,6 +90,9 @@ func (m Message) InputParts() []json.RawMessage {
 	return append(parts, m.Input...)
 }
 
+// EntryTurnStopped is the type of the entry that records who stopped a turn, and when.
+const EntryTurnStopped = "turn.stopped"
+
 // TurnErrorPrefix starts the message id of a failed turn's entry; the turn's id follows.
 const TurnErrorPrefix = "turn-error-"
 

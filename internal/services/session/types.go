@@ -14,10 +14,11 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/transcript"
 )
 
-// NewChatTitle is the title of a session without a name.
+// NewChatTitle is the title of a session without a name, as codex-manager's clients expect it.
 const NewChatTitle = "New chat"
 
 // Project groups sessions under a name. Times are in ms.
@@ -59,10 +60,13 @@ type Session struct {
 	// RuntimeSessionID is the runtime's id of the conversation, unique within the runtime.
 	RuntimeSessionID string
 	// RunsModel is the model that the runtime reported when the session was opened; it is not stored.
-	RunsModel     string
-	NodeID        string
-	ProjectID     *string
+	RunsModel string
+	NodeID    string
+	ProjectID *string
+	// Title is codex-manager's, NewChatTitle until it is set; Name and TitleSource are those of Shown.
 	Title         string
+	Name          string
+	TitleSource   TitleSource
 	Cwd           string
 	Source        string
 	ModelProvider string
@@ -70,8 +74,10 @@ type Session struct {
 	Controls      Controls
 	SystemOwned   bool
 	Archived      bool
-	CreatedAt     int64
-	UpdatedAt     int64
+	// ArchivedBy is who archived it, and when; Actor is "" if that is not known.
+	ArchivedBy Author
+	CreatedAt  int64
+	UpdatedAt  int64
 	// Capabilities are the runtime's capabilities when the session was opened (runtime.Capabilities as JSON). For a
 	// session that began outside the harness, Detail has the current ones, nil if its runtime is not configured.
 	Capabilities json.RawMessage
@@ -131,6 +137,8 @@ type Detail struct {
 	Older, Newer string
 	// Count is the number of entries of the transcript, -1 if not requested.
 	Count int64
+	// Authors are the authors of the entries of a window with Figures, by message id.
+	Authors map[string]Author
 	// Pos is the matching cursor of the event stream: the result includes all earlier events and no later ones.
 	Pos int64
 	// HistoryPending reports that the transcript lacks part of its runtime's stored history. That part predates the
@@ -255,6 +263,8 @@ type Message struct {
 	// Key identifies a request that may be repeated, "" otherwise. The sender first looks up the result by this key
 	// (outbox.Outbox.TurnForKey).
 	Key string `json:"-"`
+	// Author is who sent it; a message without one is the caller's.
+	Author Author `json:"-"`
 	// Names are the Images under the client's names for them, which the queue stores; nil if they are the same.
 	Names []string `json:"-"`
 	// Accepted runs in the transaction that stores the resulting turn; nil stores nothing.
@@ -292,6 +302,8 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
+	// Changes are the files that a request asks to change, where Reader.AllPending reads them.
+	Changes []wire.ChangedFile
 	// OfServer reports that this server asks, about a call to one of its tools.
 	OfServer bool
 	// Decisions and Questions come from the runtime's InteractiveRequested.
@@ -319,16 +331,16 @@ var (
 	// ErrWrongTurn means that the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
 	// ErrTurnUnsettled means that it is not known yet whether a turn started; the caller may ask again.
-	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
+	ErrTurnUnsettled = errors.New("it is not known yet whether the turn started")
 	// ErrTurnUnknown means that it will stay unknown whether a turn started, or which one.
-	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
+	ErrTurnUnknown = errors.New("it is unknown whether the turn started")
 	// ErrNotMaterialized means that the runtime has nothing stored under the session's id. The session cannot be
 	// archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
 	// ErrDefaultsLocked means that the configuration sets the controls of new sessions.
 	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")
 	// ErrBadCursor means that this server did not issue the list cursor.
-	ErrBadCursor = errors.New("cursor is not one this server gave out")
+	ErrBadCursor = errors.New("unknown cursor: it was not issued by this server")
 )
 
 // DeletedError means that the session was permanently deleted (410).

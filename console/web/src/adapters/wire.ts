@@ -1,6 +1,6 @@
 // The only file that knows the words of frames and of runtimes' items. Every runtime of the server speaks them.
 import type { Frame } from "../core/link";
-import type { BackgroundTask, Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
+import type { Author, BackgroundTask, Entry, PlanStep, Question, Request, Settled, Usage, Waiting } from "../core/types";
 
 type Item = Record<string, any> & { id: string; type: string };
 
@@ -89,6 +89,10 @@ export function fromRest(entry: RestEntry): Entry {
   };
 }
 
+/** entriesOf are the entries of a window, with who wrote them. */
+export const entriesOf = ({ transcript, authors = {} }: { transcript: RestEntry[]; authors?: Record<string, Author> }): Entry[] =>
+  transcript.map((entry) => ({ ...fromRest(entry), ...(authors[entry.messageId] ? { author: authors[entry.messageId] } : {}) }));
+
 /** A delta: what grows by it, and how the entry begins if it is new. */
 export type Delta = { id: string; part: string; offset: number | undefined; text: string; start: () => Entry };
 
@@ -122,6 +126,8 @@ export function requestOf(kind: Request["kind"], payload: any): Request {
     questions: (payload.questions ?? []) as Question[],
     details,
     createdAt: Date.parse(payload.createdAt) || 0,
+    reason: payload.reason,
+    changes: payload.changes,
   };
 }
 
@@ -153,6 +159,7 @@ export type Meaning =
   | { is: "request"; request: Request }
   | { is: "settled"; id: string; settled: Settled }
   | { is: "title"; title: string }
+  | { is: "authored"; turnId: string; number: number; author: Author }
   | { is: "usage"; usage: Usage }
   | { is: "plan"; plan: PlanStep[] }
   | { is: "queue"; queue: Waiting[] }
@@ -186,6 +193,10 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "queue", queue: payload.data ?? [] };
     case "session_background_updated":
       return { is: "background", tasks: payload.activity?.background ?? [] };
+    case "message_authored":
+      return { is: "authored", turnId: payload.turnId, number: payload.number, author: payload.author };
+    case "session_titled":
+      return { is: "title", title: payload.title };
     case "session_deleted":
       return { is: "gone" };
     case "session_rolled_back":
@@ -229,7 +240,8 @@ function ofNotification(method: string, params: any, offset: number | undefined)
     case "turn/plan/updated":
       return { is: "plan", plan: params.plan ?? [] };
     case "thread/name/updated":
-      return { is: "title", title: params.threadName ?? params.name ?? "" };
+      // codex-manager's title of a session without a name is no title.
+      return ["", "New chat"].includes(params.threadName ?? "") ? nothing : { is: "title", title: params.threadName };
     case "thread/started":
     case "thread/archived":
     case "thread/unarchived":

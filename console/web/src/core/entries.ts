@@ -15,8 +15,9 @@ export const agentName = (runtime: string) => agents[runtime.replace(/-acp$/, ""
 export const sentence = (words: string) => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 /** command is the command line without the shell around it. */
-export function command(entry: Entry): string {
-  const line = String(entry.item?.command ?? entry.texts.text ?? "");
+export const command = (entry: Entry) => withoutShell(String(entry.item?.command ?? entry.texts.text ?? ""));
+
+export function withoutShell(line: string): string {
   const quoted = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (['"])([\s\S]*)\1$/.exec(line);
   return quoted ? quoted[2]! : line;
 }
@@ -100,10 +101,13 @@ const waits = (entry: Entry) => /^(approval|tool_input|tool_call)\.request/.test
 /** decides reports the entry of a decision. It never folds: who decided is always there to read. */
 export const decides = (entry: Entry) => /^(approval|tool_input|tool_call)\.(?!request)/.test(entry.type);
 
+/** decider is who decided, as far as it is known. */
+const decider = (entry: Entry) => entry.author?.actor ?? entry.item?.decidedBy;
+
 /** alike reports that two decisions are one line: the same person approved, and gave no reason. */
 function alike(a: Entry, b: Entry): boolean {
-  const of = (entry: Entry) => JSON.stringify([entry.type, entry.item?.decision, entry.item?.decidedBy, /fileChange|applyPatch/.test(String(entry.item?.method))]);
-  return a.item?.decision === "accept" && typeof a.item.decidedBy === "string" && of(a) === of(b);
+  const of = (entry: Entry) => JSON.stringify([entry.type, entry.item?.decision, decider(entry), /fileChange|applyPatch/.test(String(entry.item?.method))]);
+  return a.item?.decision === "accept" && typeof decider(a) === "string" && of(a) === of(b);
 }
 
 export function partsOf(ids: string[], entry: (id: string) => Entry, running: boolean): Part[] {

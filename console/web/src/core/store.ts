@@ -1,6 +1,7 @@
 // All a page knows: sessions, what waits for a person, the transcripts that are open. Snapshots come with the stream's
 // position at which they are true; frames up to it are in them already, and everything later is applied on top.
 import { meaningOf, settledEntry, type Meaning } from "../adapters/wire";
+import { changesOf, command } from "./entries";
 import type { Frame } from "./link";
 import { Signal } from "./signal";
 import { Transcript } from "./transcript";
@@ -71,7 +72,9 @@ export class Store {
   constructor(private readonly now: () => number = Date.now) {}
 
   setSessions(sessions: Session[], pos: number) {
+    const archived = [...this.sessions.values()].filter((s) => s.archivedAt && this.open.has(s.sessionId)); // no list has them
     this.sessions.clear();
+    for (const session of archived) this.sessions.set(session.sessionId, session);
     for (const session of sessions) this.sessions.set(session.sessionId, session);
     this.listPos = pos;
     this.recent = this.recent.filter((one) => one.pos > pos);
@@ -84,12 +87,6 @@ export class Store {
     this.sessions.set(session.sessionId, session);
     this.list.touch();
     this.open.get(session.sessionId)?.signal.touch();
-    this.flush();
-  }
-
-  removeSession(sessionId: string) {
-    this.sessions.delete(sessionId);
-    this.list.touch();
     this.flush();
   }
 
@@ -216,10 +213,11 @@ export class Store {
   private changeOf(session: Session, meaning: Meaning): Partial<Session> | null {
     switch (meaning.is) {
       case "turn":
-        if (meaning.state === "started") return { state: "running", activeTurnId: meaning.turnId, lastError: null, retryableTurnId: undefined };
+        if (meaning.state === "started") return { state: "running", activeTurnId: meaning.turnId, lastError: null, line: null, retryableTurnId: undefined };
         return {
           state: meaning.failed === null ? "idle" : "error",
           activeTurnId: null,
+          line: null,
           lastError: meaning.failed === null ? null : { turnId: meaning.turnId, message: meaning.failed },
         };
       case "title":
@@ -229,7 +227,7 @@ export class Store {
           const { status, turnId, texts } = meaning.entry;
           return { lastError: status === "error" ? { turnId, message: texts.text ?? "" } : null };
         }
-        return meaning.entry.status === "complete" && !session.unread && !this.looksAt(session.sessionId) ? { unread: true } : null;
+        return changed({ line: doing(meaning.entry), unread: meaning.entry.status === "complete" && !this.looksAt(session.sessionId) ? true : session.unread }, session);
       case "background":
         return { activity: { turn: session.activeTurnId, background: meaning.tasks } };
       case "request":
@@ -272,6 +270,9 @@ export class Store {
       case "plan":
         open.plan = meaning.plan;
         break;
+      case "authored":
+        transcript.authored(meaning.turnId, meaning.number, meaning.author);
+        break;
       case "queue":
         open.queue = meaning.queue;
         break;
@@ -289,6 +290,20 @@ export class Store {
     }
     open.signal.touch();
   }
+}
+
+/** doing is what a step does while it runs, null once it is over, undefined for what is no step. */
+function doing(entry: Entry): Session["line"] {
+  if (!["commandExecution", "fileChange"].includes(entry.type)) return undefined;
+  if (entry.status !== "streaming") return null;
+  if (entry.type === "commandExecution") return { kind: "running", text: command(entry) };
+  return { kind: "editing", text: changesOf(entry.item).map(({ path }) => path.split("/").at(-1)).join(", ") };
+}
+
+/** changed is a change without what is as it was, null for none. */
+function changed({ line, unread }: Pick<Session, "line" | "unread">, session: Session): Partial<Session> | null {
+  const change = { ...(line !== undefined && line?.text !== session.line?.text && { line }), ...(unread !== session.unread && { unread }) };
+  return Object.keys(change).length > 0 ? change : null;
 }
 
 const isDelta = (frame: Frame) => frame.type === "notification" && frame.offset !== undefined;

@@ -1,6 +1,9 @@
 // What the page keeps of the server's words, whichever runtime said them.
 import type { Schemas } from "../api/answers";
 
+/** Who wrote a message or an entry, decided, stopped or archived. A snapshot has `authors` by message id; `message_authored` is for message `number` of a turn. */
+export type Author = { actor: string; name?: string; at?: number };
+
 /** One entry of a transcript. `texts` are those that grow: the message, a command's output, parts of reasoning. */
 export type Entry = {
   messageId: string;
@@ -13,6 +16,7 @@ export type Entry = {
   item?: Record<string, unknown>;
   startedAt?: number;
   completedAt?: number;
+  author?: Author;
 };
 
 /** A session as lists have it. What the server says only to newer clients is always there in this one. */
@@ -22,10 +26,15 @@ export type Session =
   Pick<Schemas["Session"], "retryableTurnId" | "activity" | "lastEntryAt"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
+    titleSource?: "auto" | "user" | "agent";
+    /** What happens now; text is a summary, a command, files with counts, or a reason. */
+    line?: { kind: "approval" | "edit" | "question" | "tool" | "running" | "editing" | "retrying" | "failed"; text: string; at?: number } | null;
+    /** The Git branch of its folder. */
+    branch?: string | null;
+    archivedAt?: number;
+    archivedBy?: Author;
     /** The user has not read the end of it. */
     unread?: boolean;
-    /** The branch of its folder. */
-    branch?: string | null;
   };
 
 /** Work of a session that goes on outside its turns. */
@@ -69,6 +78,9 @@ export type Request = {
   questions: Question[];
   details: Record<string, unknown>;
   createdAt: number;
+  /** Why the agent asks, and what it changes; only /api/requests has them. */
+  reason?: string;
+  changes?: { path: string; kind: string; movePath?: string; added: number; removed: number; diff: string; cut?: boolean }[];
 };
 
 export type Settled = { status: string; decision?: string; scope?: string; message?: string; by?: string; at: number };

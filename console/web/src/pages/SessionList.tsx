@@ -2,6 +2,8 @@ import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react"
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { Link as To, useLocation } from "wouter";
 import { filters, fitsFilter, grouped, lastAt, oldestRequests, type Filter, type Group } from "../core/groups";
+import { withoutShell } from "../core/entries";
+import { titleOf } from "../core/names";
 import { since } from "../core/time";
 import type { Request, Session } from "../core/types";
 import { text } from "../text";
@@ -14,10 +16,20 @@ import { useShell } from "../ui/shellContext";
 
 const words = text.side;
 
+/** changed is the first file of a change, with the counts of lines of all. */
+function changed(changes: NonNullable<Request["changes"]>): string {
+  const sum = (lines: "added" | "removed") => changes.reduce((all, one) => all + one[lines], 0);
+  const others = changes.length > 1 ? `, … (${changes.length})` : "";
+  return `${changes[0]!.path.split("/").at(-1)}${others} +${sum("added")} −${sum("removed")}`;
+}
+
 /** doing is one line that says what goes on in a session; empty when there is nothing to say. */
 function doing(session: Session, request: Request | undefined): string {
   if (request?.kind === "question") return text.list.asks(lineOf(request));
-  if (request) return /fileChange|applyPatch/.test(request.method) ? text.list.edit(lineOf(request)) : text.list.run(lineOf(request));
+  if (request?.changes?.length) return text.list.edit(changed(request.changes));
+  if (request) return /fileChange|applyPatch/.test(request.method) ? lineOf(request) : text.list.run(lineOf(request));
+  if (session.state === "running" && session.line?.kind === "running") return words.running(withoutShell(session.line.text));
+  if (session.state === "running" && session.line?.kind === "editing") return words.editing(session.line.text);
   if (!session.lastError) return "";
   const why = session.lastError.message.split("\n")[0]!;
   return session.state === "error" ? text.trouble.row(why) : why;
@@ -41,7 +53,7 @@ function RowMenu({ session, archived }: { session: Session; archived: boolean })
     { label: words.copyLink, icon: "link", run: () => run(copy()) },
     archived ? { label: words.unarchive, icon: "archive-restore", run: () => run(client.unarchive(session.sessionId)) } : { label: words.archive, icon: "archive", run: () => run(client.archive(session)) },
   ];
-  return <Menu label={words.menu(session.title)} className="ghost icon row-menu" items={items}><Icon name="ellipsis" /></Menu>;
+  return <Menu label={words.menu(titleOf(session))} className="ghost icon row-menu" items={items}><Icon name="ellipsis" /></Menu>;
 }
 
 function Row({ session, request, current, first, now, archived, active, activate }: RowProps) {
@@ -54,7 +66,7 @@ function Row({ session, request, current, first, now, archived, active, activate
       <To href={`/s/${encodeURIComponent(id)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
         data-session={id} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
         <span className="row-mark"><Mark session={session} /></span>
-        <span className="row-title clip">{session.title || text.list.untitled}</span>
+        <span className="row-title clip">{titleOf(session)}</span>
         <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
         {what && <span className="row-what clip">{what}</span>}
         <span className="row-place clip">{place}</span>

@@ -17,7 +17,7 @@ export const text = {
   upgrade: { message: "Harness was updated.", reload: "Reload", note: "Drafts are kept.", dismiss: "Dismiss" },
   states: { idle: "Idle", running: "Running", waiting: "Needs you", error: "Failed", unresponsive: "Not responding" } as Record<string, string>,
   list: {
-    label: "Sessions", fresh: "New session", active: "Running", waiting: "Needs you", all: "All sessions", filter: "Search sessions",
+    label: "Sessions", fresh: "New session", filter: "Search sessions",
     none: "No sessions match.", clear: "Clear filters", elsewhere: "No project", first: "No sessions yet. Start one with New session.", more: "Load more", unread: "Unread",
     asks: (line: string) => `Asks: ${line}`, run: (line: string) => `Run: ${line}`, edit: (line: string) => `Edit: ${line}`, untitled: "Untitled session",
   },
@@ -82,7 +82,7 @@ export const text = {
     would: "Details of the request", before: "Before this request", open: "Open session",
   },
   settings: {
-    title: "Settings", who: "You", may: { owner: "Can do everything", admin: "Can do everything", operator: "Can start sessions and approve", viewer: "Can read", ci: "Can post entries" } as Record<string, string>,
+    who: "You", may: { owner: "Can do everything", admin: "Can do everything", operator: "Can start sessions and approve", viewer: "Can read", ci: "Can post entries" } as Record<string, string>,
     roles: { owner: "Owner", admin: "Admin", operator: "Operator", viewer: "Viewer", ci: "CI" } as Record<string, string>,
     logout: "Sign out", theme: "Theme", system: "System", light: "Light", dark: "Dark", language: "Language",
     keys: "Single-letter shortcuts", keysNote: "G, J, K, X, ? and the letters on a focused request. Letters never approve: Enter does.", api: "API reference",
@@ -102,13 +102,13 @@ export const text = {
   },
   diff: { split: "Side by side", unified: "Unified" },
   palette: {
-    title: "Search", note: "Search sessions, transcripts and actions", page: "Page", session: "Session", action: "Action", none: "No results. Try fewer words.", hit: "In a transcript",
+    title: "Search", note: "Search sessions, transcripts and actions", none: "No results. Try fewer words.",
     behind: "Still indexing older transcripts. More results may appear.", stop: "Stop this turn",
   },
   keys: {
     title: "Keyboard shortcuts", off: "Single-letter shortcuts are off. Turn them on in Settings.",
     list: [
-      ["Ctrl+K", "Search"], ["?", "Show this list"], ["g s", "Sessions"], ["g i", "Inbox"], ["g j", "Jobs"], ["g e", "Events"], ["g u", "Usage"], ["g x", "Extensions"], ["g r", "Agents"],
+      ["Ctrl+K", "Search"], ["/", "Search"], ["?", "Show this list"], ["g s", "Sessions"], ["g n", "New session"], ["g i", "Inbox"], ["g j", "Jobs"], ["g e", "Events"], ["g u", "Usage"], ["g x", "Extensions"], ["g r", "Agents"],
       ["g ,", "Settings"], ["Enter", "Send, or queue while the agent works"], ["Ctrl+Enter", "Send now, into the running turn"], ["Shift+Enter", "New line"], ["Esc Esc", "Stop this turn"],
       ["Y", "On a focused request: aim at Approve (Enter approves)"], ["S", "Aim at Approve for this session"], ["A", "Aim at Always approve"], ["N", "Aim at Decline"], ["R", "Decline and say why"],
       ["J K", "Inbox: next, previous"], ["X", "Inbox: select"],
@@ -121,7 +121,7 @@ export const text = {
     unable: "Push needs HTTPS or localhost, a browser with Web Push, and a server that can reach the push service.",
     browsers: "Browsers with notifications", ownBrowser: "This browser", since: "Added", end: "Remove",
   },
-  operator: { failed: "Couldn’t load: ", updated: (age: string | null) => (age === null ? "Updated just now" : `Updated ${age} ago`), again: "Try again", more: "More" },
+  operator: { failed: "Couldn’t load: ", updated: (age: string | null) => (age === null ? "Updated just now" : `Updated ${age} ago`), again: "Try again" },
   jobs: {
     title: "Jobs", none: "No jobs yet. Create one through the API.", all: "All", type: "Type", state: "Status", owner: "Project", made: "Created", attempts: "Attempts", took: "Duration", pause: "Pause updates", go: "Resume updates",
     payload: "Input", result: "Result", error: "Error", timeline: "Timeline", cancel: "Cancel job", source: "Started from session", worker: "Runs in session", everyType: "All types", again: "Run again",
@@ -166,6 +166,7 @@ export const text = {
   },
   // The session page and the inbox.
   talk: {
+    archived: "Archived", archivedBy: (who: string | null, day: string) => `Archived${who ? ` by ${who}` : ""} · ${day}`,
     you: "you", unknown: "Unknown", program: "CI", agent: "Agent", fixed: "Fixed for this session", access: "Access", custom: "Custom", rules: "Custom rules…", on: "On", off: "Off",
     openNetwork: "Without a sandbox the network is always on.",
     presets: {
@@ -191,7 +192,7 @@ export const text = {
     main: "Main", manage: "Manage", new: "New", searchKey: (mac: boolean): string => (mac ? "⌘ K" : "Ctrl K"), hide: "Hide sidebar", open: "Open sidebar",
     general: "General", people: "People and tokens", projects: "Projects", server: "Server", requests: (count: number) => n(count, "request"), archived: "Archived.", undo: "Undo", dismiss: "Dismiss",
     filter: "Show", project: "Project", everyProject: "All projects", groups: { waiting: "Needs you", running: "Running", today: "Today", yesterday: "Yesterday", week: "This week" },
-    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" }, menu: (title: string) => `More actions: ${title}`,
+    filters: { all: "All sessions", waiting: "Needs you", running: "Running", failed: "Failed", unread: "Unread", archived: "Archived" }, running: (what: string) => `Running ${what}`, editing: (what: string) => `Editing ${what}`, menu: (title: string) => `More actions: ${title}`,
     unread: "Mark as unread", copyLink: "Copy link", archive: "Archive", unarchive: "Unarchive",
   },
   start: {

@@ -43,11 +43,13 @@ export function Notify() {
   const [at, go] = useLocation();
   const [asks, setAsks] = useState(false);
   useSignal(client.store.inbox);
+  useSignal(client.store.list);
   const waiting = client.store.requests.size;
+  const title = at.startsWith("/s/") ? client.store.sessions.get(decodeURIComponent(at.slice(3).split("/")[0]!))?.title : undefined;
   useEffect(() => {
-    document.title = waiting > 0 ? `(${waiting}) ${text.app}` : text.app;
+    document.title = (waiting > 0 ? `(${waiting}) ` : "") + (title ? `${title} · ${text.app}` : text.app);
     badge(waiting);
-  }, [waiting]);
+  }, [waiting, title]);
   useEffect(() => {
     const { serviceWorker } = navigator;
     const follow = (event: MessageEvent) => go(String((event.data as { go?: unknown }).go));

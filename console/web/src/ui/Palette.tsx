@@ -156,7 +156,7 @@ export function Palette({ close, keys }: { close: () => void; keys: () => void }
           );
         })}
       </div>
-      {found.length === 0 && <p className="dim pad">{text.palette.none}</p>}
+      {found.every(({ id }) => id === "new") && <p className="dim pad">{text.palette.none}</p>}
       <p className="dim small pick-note">{behind ? text.palette.behind : text.find.keys}</p>
     </Dialog>
   );

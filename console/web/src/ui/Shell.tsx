@@ -80,6 +80,7 @@ export function Shell({ children }: { children: ReactNode }) {
       requestAnimationFrame(() => document.querySelector<HTMLElement>(".open-side")?.focus()); // once it is there again
     };
     addEventListener("keydown", close, true);
+    document.querySelector<HTMLElement>(".side a")?.focus();
     return () => removeEventListener("keydown", close, true);
   }, [over]);
   const shown = isNarrow ? over : sidebar;
@@ -90,7 +91,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <a className="skip" href="#page" onClick={() => document.getElementById("page")?.focus()}>{text.nav.skip}</a>
         <Sidebar hide={() => toggle(false)} list={!isPhone && shown} />
         {over && <div className="veil" onClick={() => setOver(false)} />}
-        <div className="page-box">
+        <div className="page-box" inert={over}>
           <Notices />
           <Notify />
           <main id="page" className="page" tabIndex={-1}>

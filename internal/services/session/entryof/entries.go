@@ -6,6 +6,7 @@ package entryof
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"harness/internal/lib/javascript"
 	"harness/internal/runtime"
@@ -171,3 +172,13 @@ const (
 
 // ResolutionEvent returns the type of the event for a resolved request of a kind.
 func ResolutionEvent(kind runtime.RequestKind) string { return termsOf(kind).event }
+
+// RequestOf returns the request whose entry has a message id, "" for other entries.
+func RequestOf(messageID string) string {
+	for _, kind := range []runtime.RequestKind{runtime.RequestApproval, runtime.RequestToolInput, runtime.RequestToolCall} {
+		if id, is := strings.CutPrefix(messageID, termsOf(kind).prefix); is {
+			return id
+		}
+	}
+	return ""
+}

@@ -136,7 +136,7 @@ func DeliverMail(ctx context.Context, tx database.Tx, id, turnID string) error {
 // sender, and quotes the text, so that no text can pass for a user's.
 func Addressed(ctx context.Context, q database.Querier, id, text string) (string, error) {
 	var from, title string
-	err := q.QueryRowContext(ctx, `select m.from_session, coalesce(s.title, '') from session_mail m
+	err := q.QueryRowContext(ctx, `select m.from_session, coalesce(s.name, '') from session_mail m
 		left join sessions s on s.id = m.from_session where m.id = $1`, database.EncodeText(id)).Scan(&from, &title)
 	if errors.Is(err, sql.ErrNoRows) {
 		return text, nil

@@ -47,11 +47,13 @@ type Session struct {
 	Deleted     bool
 	SystemOwned bool
 	// Undecided means that it may belong to the worker session that is being opened (runtime.Signal.WorkerOpening).
-	Undecided  bool
-	Title      string
-	ProjectID  *string
-	ActiveTurn string
-	Stopping   string // the turn that is being stopped, "" for none
+	Undecided bool
+	Title     string
+	// NamedByUser reports that a user chose the title: an agent's title does not replace it.
+	NamedByUser bool
+	ProjectID   *string
+	ActiveTurn  string
+	Stopping    string // the turn that is being stopped, "" for none
 	// Retrying is the running turn while it cannot reach its model, else "".
 	Retrying string
 	// Epoch is this node's ownership epoch, NotOwned if another node owns the session.

@@ -14,6 +14,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
 
 // questions holds this server's own pending questions to users, by request id.
@@ -139,7 +140,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 	// If the caller is canceled after the commit, the runtime must still get the answer.
 	ctx = context.WithoutCancel(ctx)
 	var settled store.Request
-	at := s.now()
+	at, author := s.now(), session.Author{Actor: decidedBy, Name: s.journal.ActorName(ctx)}
 	ours := false
 	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		request, err := store.ReadRequest(ctx, tx, requestID, kind)
@@ -162,11 +163,8 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		} else if !won {
 			return nil, errors.New("a pending request changed inside the journal's transaction")
 		}
-		systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
-		if err == nil {
-			_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
-		}
-		if err != nil && !session.Absent(err) {
+		systemOwned, err := storeResolution(ctx, tx, request.Request, author)
+		if err != nil {
 			return nil, err
 		}
 		settled = request
@@ -190,4 +188,19 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		s.deliver(ctx, settled)
 	}
 	return settled.Request, nil
+}
+
+// storeResolution stores the entry of a decision, and who decided. It returns whether the session is system-owned.
+func storeResolution(ctx context.Context, tx database.Tx, request session.Request, by session.Author) (bool, error) {
+	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
+	if session.Absent(err) {
+		return systemOwned, nil
+	}
+	if err == nil {
+		err = store.NoteActor(ctx, tx, by)
+	}
+	if err == nil {
+		_, _, err = transcript.Store{}.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request))
+	}
+	return systemOwned, err
 }

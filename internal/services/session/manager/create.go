@@ -159,6 +159,7 @@ func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
 func (c *creation) session(t runtime.Thread, nodeID string, now int64) session.Session {
 	sess := store.SessionOfThread(c.adapter.Name(), nodeID, t, now)
 	sess.Title, sess.Controls, sess.SystemOwned = c.title(), c.controls, c.in.SystemOwned
+	sess.Name, sess.TitleSource = "", ""
 	sess.Capabilities = encode(runtime.CapabilitiesOf(c.adapter))
 	if sess.Cwd == "" {
 		sess.Cwd = c.cwd

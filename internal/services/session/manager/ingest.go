@@ -93,6 +93,9 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
 		return s.workerOpener.workerOpened(runtimeName, signal.ThreadID)
 	}
+	if s.overruled(runtimeName, signal) {
+		return nothing
+	}
 	var a arrival
 	switch change := signal.Change.(type) {
 	case runtime.BackgroundChanged:
@@ -170,7 +173,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 			for _, signal := range batch.Signals[:min(1, len(batch.Signals))] {
 				failure = failure.Str("method", signal.Method).Str("session", signal.ThreadID)
 			}
-			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
+			failure.Msg("output of a runtime could not be stored; the transcript of this turn may be incomplete")
 		}
 	}
 	// Set no deadline: only the end of the journal may refuse a signal.
@@ -244,7 +247,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
-			Msg("session could not be read; its next event does not name its title")
+			Msg("cannot read a session; its next event has no title")
 	}
 }
 
@@ -275,7 +278,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 		return live.Session{}, err
 	}
 	t := live.Session{Runtime: stored.Runtime, Native: stored.RuntimeSessionID, Stored: true, SystemOwned: stored.SystemOwned,
-		Title: stored.Title, ProjectID: stored.ProjectID, Epoch: stored.Epoch}
+		Title: stored.Title, NamedByUser: stored.TitleSource == session.TitleUser, ProjectID: stored.ProjectID, Epoch: stored.Epoch}
 	if !s.Ownership.Owns(stored.Session) {
 		if stored.Epoch > 0 {
 			t.Epoch = live.NotOwned
@@ -286,7 +289,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 		return live.Session{}, err
 	}
 	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("cannot read the running turn; assuming the session is idle")
 	}
 	if t.ActiveTurn != "" {
 		err = s.loadRetrying(ctx, id, &t)
@@ -380,9 +383,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		return nil, store.BeginItem(ctx, tx, s.opts.NodeID, store.RunningItem{SessionID: id, MessageID: change.Item.ID, TurnID: turnID,
 			Generation: a.signal.Generation, Outlives: change.Item.Outlives})
 	case runtime.ThreadNamed:
-		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, store.UpdateSession(ctx, tx, id,
-			`title = $2, updated_at = case when updated_at < $3 then $3 else updated_at end`, database.EncodeText(change.Name),
-			a.receivedAt)
+		return []journal.Event{sessionRenamed(id, change.Name, a.receivedAt)}, errors.Join(
+			store.SetReportedTitle(ctx, tx, id, change.Name), store.TouchSession(ctx, tx, id, a.receivedAt))
 	case runtime.InteractiveRequested:
 		return nil, s.requested(ctx, tx, a, change, meta)
 	case runtime.TurnRetrying:

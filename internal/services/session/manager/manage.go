@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"harness/internal/lib/keylock"
 	"harness/internal/platform/database"
@@ -36,14 +37,27 @@ type Organizer struct {
 	now      func() int64 // ms
 }
 
-// Rename changes a session's title here, and in its runtime if the runtime stores names.
-func (s *Organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
-	return s.RenameFrom(ctx, sessionID, title, "")
+// caller returns the author of the caller's changes.
+func (s *Organizer) caller(ctx context.Context) session.Author {
+	return session.Author{Actor: s.journal.Actor(ctx), Name: s.journal.ActorName(ctx)}
 }
 
-// RenameFrom is Rename of a session that has the given title, or any title for "". It returns *TitleError, and changes
-// nothing, if the title differs.
+// Rename changes a session's title here, and in its runtime if the runtime stores names.
+func (s *Organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
+	source := session.TitleUser
+	if actor := s.journal.Actor(ctx); actor == "agent" || strings.HasPrefix(actor, "agent:") {
+		source = session.TitleAgent
+	}
+	return s.rename(ctx, sessionID, title, "", source)
+}
+
+// RenameFrom is Rename by an extension, of a session that has the given title, or any title for "". It returns
+// *TitleError, and changes nothing, if the title differs.
 func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
+	return s.rename(ctx, sessionID, title, from, session.TitleAgent)
+}
+
+func (s *Organizer) rename(ctx context.Context, sessionID, title, from string, source session.TitleSource) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
@@ -56,7 +70,10 @@ func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 				return nil, err
 			}
 		}
-		s.index.Update(sessionID, func(t *live.Session) { t.SetTitle(title) })
+		s.index.Update(sessionID, func(t *live.Session) {
+			t.SetTitle(title)
+			t.NamedByUser = source == session.TitleUser && session.Names(title)
+		})
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
 				// Other calls on the session wait for this one. If the title differs now, the runtime changed it after
@@ -69,7 +86,7 @@ func (s *Organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 					return nil, journal.Refuse(err)
 				}
 			}
-			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
+			err := errors.Join(store.SetTitle(ctx, tx, sessionID, title, source),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
 			if !notified { // no runtime notifies clients
@@ -97,9 +114,10 @@ func (s *Organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 			// The conversation's file has moved. A failure to read its new path does not fail the call.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
-		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
+		author := s.caller(ctx)
+		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
-			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
+			return held, errors.Join(err, store.SetArchived(ctx, tx, sessionID, author, at), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
 }
@@ -116,7 +134,7 @@ func (s *Organizer) Unarchive(ctx context.Context, sessionID string) (session.Se
 			}
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0`),
+			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `archived = 0, archived_at = 0, archived_by = ''`),
 				storeThread(ctx, tx, sessionID, t))
 		}, nil
 	}))

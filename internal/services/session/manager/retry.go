@@ -112,7 +112,7 @@ func settleInput(ctx context.Context, tx database.Tx, turn store.Turn) error {
 // harmless lists the types of entries that involve no tool.
 func harmless() []string {
 	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error", retryEntry,
-		typeTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
+		session.EntryTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
 // toolsRan reports whether a tool may have run in a turn. Any entry counts except messages and calls that were not

@@ -50,6 +50,10 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	// A canceled caller does not cancel the message: the runtime may already have it. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
+	if message.Author.Actor == "" {
+		message.Author = session.Author{Actor: s.journal.Actor(ctx), Name: s.journal.ActorName(ctx)}
+	}
+	message.Author.At = s.now()
 	started, replay, err := s.startTurn(ctx, adapter, sess, start)
 	named(begunTurn(started, err))
 	if err == nil {
@@ -270,6 +274,16 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 		return nil, err
 	}
 	sent := []journal.Event{news}
+	authored, err := s.recordAuthor(ctx, tx, sess.ID, turn.TurnID, message)
+	if err != nil {
+		return nil, err
+	}
+	sent = append(sent, authored...)
+	named, err := s.nameAfter(ctx, tx, sess, turn.TurnID, message, turn.StartedAt)
+	if err != nil {
+		return nil, err
+	}
+	sent = append(sent, named...)
 	if message.Accepted != nil {
 		more, err := message.Accepted(ctx, tx, turn.TurnID)
 		if err != nil {

@@ -41,7 +41,8 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	if err != nil {
 		return err
 	}
-	message := session.Message{Text: text}
+	message := session.Message{Text: text, Author: s.Organizer.caller(ctx)}
+	message.Author.At = s.now()
 	err = steerer.SteerTurn(ctx, row.ID, turnID, message.InputParts())
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 		return session.ErrNoActiveTurn // it has ended since
@@ -52,6 +53,11 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
 		events := []journal.Event{messageSent(row.ID, turnID, message.InputParts(), nil, at)}
+		authored, err := s.recordAuthor(ctx, tx, row.ID, turnID, message)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, authored...)
 		if err := store.AddInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ func TestAStopIsInTheTranscript(t *testing.T) {
 		k.flush()
 		var found []transcript.Entry
 		for _, entry := range k.stored(s.ID) {
-			if entry.Type == typeTurnStopped {
+			if entry.Type == session.EntryTurnStopped {
 				found = append(found, entry)
 			}
 		}
@@ -35,7 +35,7 @@ func TestAStopIsInTheTranscript(t *testing.T) {
 		}
 		published := 0
 		for _, event := range k.events(session.EventTranscriptUpdated) {
-			if strings.Contains(string(event.Payload), typeTurnStopped) {
+			if strings.Contains(string(event.Payload), session.EntryTurnStopped) {
 				published++
 			}
 		}

@@ -24,7 +24,7 @@ func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session
 	}
 	m := one.Content
 	message := session.Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
-		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox}
+		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox, Author: m.Author}
 	var err error
 	if message.Text, err = lineage.Addressed(ctx, o.opts.DB.Read(), one.ID, m.Text); err != nil {
 		return message, err
@@ -33,6 +33,14 @@ func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session
 		message.Images, err = o.opts.Pictures(ctx, one.SessionID, m.Images)
 	}
 	return message, err
+}
+
+// authorOf returns the author of a message: the caller, unless it names one.
+func (o *Outbox) authorOf(ctx context.Context, message session.Message) session.Author {
+	if message.Author.Actor != "" {
+		return message.Author
+	}
+	return session.Author{Actor: o.opts.Journal.Actor(ctx), Name: o.opts.Journal.ActorName(ctx), At: o.opts.Now()}
 }
 
 // EventQueue publishes the queue of a session.
@@ -101,7 +109,7 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 		text := database.EncodeText(string(javascript.MustEncode(session.QueuedContent{Text: message.Text, Images: message.Images,
 			Model: message.Model, Effort: message.Effort,
 			ApprovalPolicy: message.ApprovalPolicy, NetworkAccess: message.NetworkAccess,
-			FilesystemSandbox: message.FilesystemSandbox, Trace: asked})))
+			FilesystemSandbox: message.FilesystemSandbox, Trace: asked, Author: o.authorOf(ctx, message)})))
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+store.QueuedColumns+`)
 			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, o.opts.Now(),
 			store.QueuedChecksum(text))

@@ -18,13 +18,10 @@ import (
 // findText narrows a page of sessions (where and args as in page) to those that contain query.Text. It returns the
 // added condition with its arguments, and the cursor of the next page, "" for none. No engine folds the case of every
 // script, and engines differ, so this function compares texts itself. It reads titles and first messages in list order
-// until the page is full. It looks for a first message in the first 10 entries, and searches its first 1,000
-// characters.
+// until the page is full. It searches the first 1,000 characters of a message.
 func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
-	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
-		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
-	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, title, (select content`+opening+`, (select stored`+opening+
+	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, case name when '' then title else name end, `+openingOf("content")+`, `+openingOf("stored")+
 		` from sessions where `+where, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)

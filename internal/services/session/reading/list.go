@@ -2,6 +2,7 @@ package reading
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,9 @@ func (r *Reader) list(ctx context.Context, q database.Querier, query session.Lis
 		return page, err
 	}
 	if err := usage.FillFigures(ctx, q, pointers(page.Sessions)...); err != nil {
+		return page, err
+	}
+	if err := errors.Join(fillNames(ctx, q, pointers(page.Sessions)...), r.fillLines(ctx, q, pointers(page.Sessions)...)); err != nil {
 		return page, err
 	}
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)

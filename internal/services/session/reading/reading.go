@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
@@ -62,6 +63,9 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		if err := usage.FillFigures(ctx, q, &detail.Session); err != nil {
 			return err
 		}
+		if err := errors.Join(fillNames(ctx, q, &detail.Session), r.fillLines(ctx, q, &detail.Session)); err != nil {
+			return err
+		}
 		if err := store.FillReadMarkers(ctx, q, want.Reader, &detail.Session); err != nil {
 			return err
 		}
@@ -102,6 +106,14 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 		detail.Session.Thread = words.Describe(detail.Session.Thread, state)
 	}
 	transcript.Settle(detail.Transcript, store.TurnTimes(turns))
+	if want.Figures {
+		if err := r.entries.ByTime(ctx, q, id, detail.Transcript); err != nil {
+			return err
+		}
+		if detail.Authors, err = store.AuthorsOf(ctx, q, id, detail.Transcript); err != nil {
+			return err
+		}
+	}
 	if want.OmitDetails {
 		for i := range detail.Transcript {
 			detail.Transcript[i].OmitDetails()

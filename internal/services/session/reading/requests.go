@@ -9,6 +9,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
 )
@@ -30,9 +31,33 @@ func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, er
 				requests = append(requests, row.Request)
 			}
 		}
+		for i := range requests {
+			if err == nil {
+				err = r.fillChanges(ctx, q, &requests[i])
+			}
+		}
 		return err
 	})
 	return requests, err
+}
+
+// fillChanges sets the changes of an approval: those it names, else those of its item.
+func (r *Reader) fillChanges(ctx context.Context, q database.Querier, request *session.Request) error {
+	if request.Kind != runtime.RequestApproval {
+		return nil
+	}
+	request.Changes = wire.FileChanges(request.Params)
+	if request.Changes != nil || request.ItemID == "" {
+		return nil
+	}
+	entry, there, err := r.entries.Find(ctx, q, request.SessionID, request.ItemID)
+	if err != nil || !there || entry.Type != wire.ItemFileChange {
+		return err
+	}
+	if entry = entry.Whole(); entry.Details != nil {
+		request.Changes = wire.FileChanges([]byte(*entry.Details))
+	}
+	return nil
 }
 
 // PendingApprovals counts the pending approvals on all servers of the store, including workers' approvals. It returns

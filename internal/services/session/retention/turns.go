@@ -155,9 +155,11 @@ func (p pruner) removeTurn(ctx context.Context, tx database.Tx, sessionID, turnI
 			return fmt.Errorf("delete the messages of turn %s of session %s: %w", turnID, sessionID, err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, `delete from turns where session_id = $1 and turn_id = $2`, key,
-		database.EncodeText(turnID)); err != nil {
-		return fmt.Errorf("delete turn %s of session %s: %w", turnID, sessionID, err)
+	for _, table := range []string{"turns", "message_authors"} {
+		if _, err := tx.ExecContext(ctx, `delete from `+table+` where session_id = $1 and turn_id = $2`, key,
+			database.EncodeText(turnID)); err != nil {
+			return fmt.Errorf("delete turn %s of session %s: %w", turnID, sessionID, err)
+		}
 	}
 	return nil
 }

@@ -40,8 +40,12 @@ func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResu
 	switch {
 	case errors.Is(err, session.ErrNotFound):
 		result.New = true
+		name := ""
+		if session.Names(in.Title) {
+			name = in.Title
+		}
 		err = InsertSession(ctx, tx, session.Session{ID: in.ID, Runtime: in.Runtime, RuntimeSessionID: in.ID, NodeID: in.NodeID,
-			Title: in.Title, SystemOwned: in.SystemOwned, CreatedAt: in.CreatedAt, UpdatedAt: in.UpdatedAt}, in.Controls)
+			Title: in.Title, Name: name, SystemOwned: in.SystemOwned, CreatedAt: in.CreatedAt, UpdatedAt: in.UpdatedAt}, in.Controls)
 		if err == nil && in.ProjectID != nil {
 			err = MoveToProject(ctx, tx, in.ID, in.ProjectID)
 		}

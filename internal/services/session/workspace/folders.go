@@ -101,6 +101,12 @@ func subfolders(parent, prefix string) (names []string, more bool) {
 	return names, len(entries) == mostEntries
 }
 
+// Branch returns the Git branch of a folder, "" for none.
+func Branch(folder string) string {
+	branch, _ := branchOf(folder)
+	return branch
+}
+
 // branchOf reports whether a folder is in a Git work tree, and its branch: "" without one. It reads files alone: git
 // itself would run commands of the folder's configuration.
 func branchOf(folder string) (branch string, git bool) {
