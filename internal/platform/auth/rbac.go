@@ -57,7 +57,7 @@ func (o *RBACOptions) Warning() string {
 	if o.Mode != RBACJWT || o.JWTRequireExp {
 		return ""
 	}
-	return "tokens without an expiry time (exp) are accepted, and one that leaks is good for ever: have your issuer set exp, then set " +
+	return "tokens without an expiry time (exp) are accepted, and a leaked one never expires: have your issuer set exp, then set " +
 		"AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP=true"
 }
 

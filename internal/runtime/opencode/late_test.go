@@ -93,3 +93,18 @@ func TestAStopThatIsAnsweredLate(t *testing.T) {
 		t.Errorf("ended were %q", ended)
 	}
 }
+
+// A placeholder of OpenCode, as of a conversation from its own terminal, is no title.
+func TestPlaceholdersAreNoTitles(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]int{"New session - 2026-11-29T10:46:20.000Z": 0, "Child session - 2026-11-29T10:46:20.000Z": 0,
+		untitled: 0, "New sessions of mine": 1} {
+		var s state
+		named := eventLine(t, "session.updated", map[string]any{"info": map[string]any{"id": "ses_1", "title": title}})
+		signals, _ := s.translate(named, 10, func(string) string { return "session" })
+		if described := New(Options{}).described(sessionInfo{ID: "ses_1", Title: title}); len(signals) != want ||
+			(described.Name != "") != (want == 1) {
+			t.Errorf("%q: %d signals, the name %q", title, len(signals), described.Name)
+		}
+	}
+}

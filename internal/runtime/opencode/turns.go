@@ -102,7 +102,7 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		was = o.names.of(native)
 	}
 	if in.Cwd != "" && in.Cwd != was.folder && !sameFolder(in.Cwd, was.folder) {
-		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)",
+		return fmt.Errorf("%w: an opencode conversation cannot change its folder (%s)",
 			runtime.ErrInvalidParams, was.folder)
 	}
 	if err := o.attachTools(ctx, l, in.ThreadID, native); err != nil {
@@ -269,7 +269,7 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 		case <-l.Gone():
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the turn goes on: %w", runtime.ErrTimeout, ctx.Err())
+			return fmt.Errorf("%w: the turn is still running: %w", runtime.ErrTimeout, ctx.Err())
 		}
 	}
 	for _, message := range messages {
@@ -316,7 +316,7 @@ func parts(input []json.RawMessage) ([]inputPart, error) {
 			Path string `json:"path"`
 		}
 		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("%w: a part of the message is no object", runtime.ErrInvalidParams)
+			return nil, fmt.Errorf("%w: a part of the message is not an object", runtime.ErrInvalidParams)
 		}
 		switch p.Type {
 		case "text":

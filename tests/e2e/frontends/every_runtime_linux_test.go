@@ -148,8 +148,8 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 	}
 }
 
-// FE-85: a level that a runtime does not enforce is refused with the flags that work, and a runtime that cannot compact
-// says so; the TUI goes on.
+// FE-85: a level that a runtime does not enforce is refused with the flags that work, and a runtime that cannot compact,
+// review or fork says so; the TUI goes on.
 func TestTheTUISaysWhatARuntimeCannot(t *testing.T) {
 	t.Parallel()
 	b := startBench(t)
@@ -160,8 +160,12 @@ func TestTheTUISaysWhatARuntimeCannot(t *testing.T) {
 	u.say("MOCK_REPLY[first answer]")
 	u.await("• first answer")
 	u.enter("/compact", func(screen string) bool { return strings.Contains(screen, "compacts by itself") })
+	u.enter("/review the change", func(screen string) bool { return strings.Contains(screen, "gemini runtime cannot") })
 	u.say("MOCK_REPLY[still here]")
 	u.await("• still here")
+	u.enter("/fork", func(screen string) bool { return strings.Contains(screen, "cannot do this: fork") })
+	u.say("MOCK_REPLY[even now]")
+	u.await("• even now")
 }
 
 // FE-87: a server that is killed while a text is streamed, and while nothing happens, is found again: each text is shown

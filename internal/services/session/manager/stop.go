@@ -102,7 +102,7 @@ func (s *Stopper) closeThread(ctx context.Context, session session.Session) {
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
 		s.options.Logger.Info().Err(err).Str("session", session.ID).
-			Msg("what the runtime keeps of a session that was stopped stays for now")
+			Msg("the runtime keeps data of a stopped session for now")
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *Stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID str
 	left, listed := s.options.Monitor.Background(ctx, sessionID)
 	if err = errors.Join(err, listed); err != nil {
 		s.options.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
-			Msg("background work of a turn that was stopped may go on")
+			Msg("background work of a stopped turn may still be running")
 	}
 	if stopped.GoesOn = left; !keep && len(left) == 0 {
 		s.silence.begin(sessionID, s.options.Now()+quietFor)

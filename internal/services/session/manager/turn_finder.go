@@ -96,7 +96,7 @@ func (f *TurnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 	}
 	turnID, err = f.turnAfter(ctx, sessionID, mark)
 	if turnID == "" && err == nil && lost {
-		err = fmt.Errorf("%w: %s did not answer, and goes on running", session.ErrTurnUnknown, sess.Runtime)
+		err = fmt.Errorf("%w: %s did not respond and keeps running", session.ErrTurnUnknown, sess.Runtime)
 	}
 	return turnID, err
 }
