@@ -33,7 +33,7 @@ func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 			Error   string `json:"error"`
 			ID      string `json:"artifact_id"`
 			Message string `json:"message"`
-		}{"artifact_not_found", id, "there is no such artifact, or it was pruned"})
+		}{"artifact_not_found", id, "no such artifact, or it was pruned"})
 		return
 	}
 	if err != nil {

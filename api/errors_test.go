@@ -27,7 +27,7 @@ func TestErrorTable(t *testing.T) {
 	}
 	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
 	const codexLogin = "; this is about the login of codex at its model provider, not your token for this server: set OPENAI_API_KEY, " +
-		`or log in as the server's user with: harness login","details":{"method":"turn/start","sessionId":"` + knownID + `","runtime":"codex"}}`
+		`or sign in as the server's user with: harness login","details":{"method":"turn/start","sessionId":"` + knownID + `","runtime":"codex"}}`
 	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
 	refusing := &journal.OutageError{Engine: database.Postgres, Since: time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC),
 		Cause: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}

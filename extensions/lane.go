@@ -130,7 +130,7 @@ func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
 			if ctx.Err() != nil {
 				return false
 			}
-			d.opts.Logger.Warn().Err(err).Msg("the journal cannot be read; extensions get their events later")
+			d.opts.Logger.Warn().Err(err).Msg("cannot read the journal; events for extensions are delayed")
 			select {
 			case <-ctx.Done():
 				return false

@@ -231,7 +231,7 @@ func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNo
 	module, err := host.Load(ctx, source)
 	if errors.Is(err, ErrNoNode) {
 		return nil, &LoadError{Code: ImportFailed, Message: fmt.Sprintf(
-			"it needs Node: %s, and there is none on this server: install Node 20 or later and have it in the server's PATH%s",
+			"it needs Node: %s; install Node 20 or later in the server's PATH%s",
 			needs, nodeRemedy)}
 	}
 	return module, err

@@ -38,7 +38,7 @@ type JobPage struct {
 }
 
 // ErrBadCursor reports a cursor that this server did not issue.
-var ErrBadCursor = errors.New("cursor is not one this server gave out")
+var ErrBadCursor = errors.New("unknown cursor: it was not issued by this server")
 
 // ErrNotOver reports that a job has not ended, so it cannot run again.
 var ErrNotOver = errors.New("the job has not ended")

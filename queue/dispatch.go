@@ -99,7 +99,7 @@ func (q *Queue) noteUnrunnable(now map[string]int) {
 		if !q.warned[name] {
 			q.warned[name] = true
 			q.log.Warn().Str("type", name).Int("queued", n).
-				Msg("jobs of a type this server does not have are queued; they wait for a server that has it, or to be canceled")
+				Msg("queued jobs have a type this server does not know; another server may run them, or cancel them")
 		}
 	}
 }

@@ -274,7 +274,7 @@ func (q *Queue) report(r *Run) {
 		return []journal.Event{event}, err
 	}, nil)
 	if err != nil {
-		q.log.Debug().Err(err).Str("job", r.job.ID).Msg("progress was not announced")
+		q.log.Debug().Err(err).Str("job", r.job.ID).Msg("job progress not published")
 	}
 }
 

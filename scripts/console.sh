@@ -30,7 +30,7 @@ fi
 
 cd "$web"
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-	echo "console.sh: installing what the console is built with" >&2
+	echo "console.sh: installing console dependencies (once, about 2 min)..." >&2
 	if ! npm ci --silent --ignore-scripts --no-audit --no-fund >/dev/null; then
 		without "${1:-}" "npm ci of console/web failed; is the registry reachable?"
 	fi

@@ -44,9 +44,9 @@ func (s *access) openAccess() {
 	made, err := s.owner.Ensure()
 	switch {
 	case err != nil:
-		s.log.Warn().Err(err).Msg("the owner's token cannot be kept here, so there is none; " + owner.Remedy + " and prints it")
+		s.log.Warn().Err(err).Msg("cannot store the owner's token here; " + owner.Remedy + " and prints it")
 	case made:
-		s.log.Info().Str("file", s.owner.Path()).Msg("made the owner's token of this server; harness token prints it")
+		s.log.Info().Str("file", s.owner.Path()).Msg("created this server's owner token; harness token prints it")
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *access) sayAccess(terminal io.Writer) {
 	case reason != "":
 		s.log.Warn().Msg(reason)
 	case !needed:
-		s.log.Info().Bool("consented", s.cfg.TrustLocal).Msg("programs of this machine need no token")
+		s.log.Info().Bool("consented", s.cfg.TrustLocal).Msg("local programs need no token")
 	}
 	if !needed || !s.cfg.Serves() || terminal == nil {
 		return
@@ -106,7 +106,7 @@ func (s *access) sayAccess(terminal io.Writer) {
 	if secret == "" {
 		var err error
 		if secret, err = s.owner.Read(); err != nil {
-			s.log.Warn().Err(err).Msg("no link to the console can be made")
+			s.log.Warn().Err(err).Msg("cannot create a link to the console")
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (s *access) sayAccess(terminal io.Writer) {
 	_, err := fmt.Fprintf(terminal, "\n  Open this link within five minutes; it logs one browser in, once:\n  http://%s%s\n\n",
 		reachable(s.people.listener.Addr()), path)
 	if err != nil {
-		s.log.Warn().Err(err).Msg("the link to the console cannot be printed")
+		s.log.Warn().Err(err).Msg("cannot print the link to the console")
 	}
 }
 

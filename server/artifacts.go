@@ -38,7 +38,7 @@ func (s *Server) openArtifacts(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, StoreCheck)
 		defer cancel()
 		if err := objects.Check(ctx); err != nil {
-			s.log.Error().Err(err).Msg("long artifacts cannot be stored or read now")
+			s.log.Error().Err(err).Msg("object store unavailable: long artifacts cannot be stored or read")
 		}
 	}
 	s.artifacts = artifact.New(options)
@@ -91,7 +91,7 @@ func (i itemImages) KeepImage(ctx context.Context, tx database.Tx, sessionID str
 	var tooLarge *artifact.TooLargeError
 	var unwritten *artifact.BytesError
 	if errors.As(err, &tooLarge) || errors.As(err, &unwritten) {
-		i.log.Warn().Err(err).Str("session", sessionID).Msg("an image of a transcript is not kept")
+		i.log.Warn().Err(err).Str("session", sessionID).Msg("image of a transcript not stored")
 		return "", nil
 	}
 	return id, err

@@ -157,7 +157,7 @@ func (s *nodes) stopNodePort(ctx context.Context) error {
 	port.client.Close()
 	err := port.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.log.Warn().Msg("requests of other nodes were still running and are cut off")
+		s.log.Warn().Msg("requests of other nodes cut off by the shutdown")
 		err = port.server.Close()
 	}
 	<-port.served

@@ -68,7 +68,7 @@ func chosenTools(cfg config.Tools, limits workspace.Limits, further ...tools.Too
 	for _, name := range cfg.Names {
 		at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
 		if at < 0 {
-			return nil, config.Usagef("HARNESS_TOOLS names %q, which is no tool of this server; there are %s", name,
+			return nil, config.Usagef("HARNESS_TOOLS names the unknown tool %q; this server has %s", name,
 				strings.Join(namesOfTools(all), ", "))
 		}
 		chosen = append(chosen, all[at])

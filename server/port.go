@@ -83,7 +83,7 @@ func (p *httpPort) stop(ctx context.Context, log zerolog.Logger) error {
 	p.limiter.CloseUnopened()
 	err := p.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn().Msg("requests were still running and are cut off")
+		log.Warn().Msg("requests cut off by the shutdown")
 		return p.http.Close()
 	}
 	return err

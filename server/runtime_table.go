@@ -343,7 +343,7 @@ func (s *runtimes) endStrangers(ctx context.Context) error {
 		s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
 			Msg("a runtime that this server does not run (HARNESS_RUNTIMES, HARNESS_ROLES) still runs; ending it")
 		if _, _, err := shim.Reap(ctx, f); err != nil {
-			s.log.Error().Err(err).Str("generation", f.Generation).Msg("a runtime of an earlier server could not be ended")
+			s.log.Error().Err(err).Str("generation", f.Generation).Msg("cannot end a runtime of an earlier server")
 		}
 	}
 	return err

@@ -80,7 +80,7 @@ func (s *Server) stopSpans(ctx context.Context) error {
 		bounded, cancel := context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 		if lost := s.exporter.Stop(bounded); lost != nil {
-			s.log.Warn().Err(lost).Msg("the collector did not take the last spans; they are dropped")
+			s.log.Warn().Err(lost).Msg("collector rejected the last spans; dropped")
 		}
 	}
 	return err

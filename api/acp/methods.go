@@ -20,7 +20,7 @@ type method struct {
 
 // table lists the methods of the protocol that this door knows.
 func table() []method {
-	const login = "the token of the connection is the login; a runtime is logged in on the server"
+	const login = "the connection's token is the sign-in; runtimes sign in on the server"
 	return []method{
 		{name: words.Initialize, role: door.RoleViewer, handle: initialize},
 		{name: words.New, role: door.RoleOperator, handle: newSession, opens: true},

@@ -162,7 +162,8 @@ func TestSessionsAreListedAndClosed(t *testing.T) {
 	}
 }
 
-// FE-44: model and effort are options, and every client learns a change at once, whichever client made it. MCP servers of the client are named as unused.
+// FE-44: model and effort are options, and every client learns a change at once, whichever client made it. MCP servers of the
+// client are named as unused.
 func TestOptionsChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -43,7 +43,7 @@ func (s *loginAPI) login(ctx context.Context, in *rest.Input) (rest.Reply, error
 	principal, cookie, refusal := s.logins.Open(in.Request, in.Body.Get("token").Text())
 	if refusal != nil {
 		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Str("code", refusal.Code).
-			Msg("refused a login: the token is not valid")
+			Msg("sign-in refused: invalid token")
 		return rest.Reply{}, loginError{refusal}
 	}
 	return rest.Reply{Body: viewMe(principal, true), Cookie: cookie}, nil

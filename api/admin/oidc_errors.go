@@ -20,7 +20,7 @@ func providerFailure(err error) (rest.Failure, bool) {
 		return rest.Problem(http.StatusNotFound, "login_provider_not_found", err.Error()), true
 	case errors.Is(err, oidc.ErrUnavailable):
 		return rest.Problem(http.StatusServiceUnavailable, "login_provider_unavailable",
-			err.Error()+"; log in again later, or with a token"), true
+			err.Error()+"; sign in again later, or with a token"), true
 	case !errors.As(err, &refused):
 		return rest.Failure{}, false
 	}
@@ -35,7 +35,7 @@ func providerFailure(err error) (rest.Failure, bool) {
 }
 
 func (s *loginAPI) loginRefused(ctx context.Context, err error) error {
-	telemetry.Log(ctx).Warn().Err(err).Msg("login at an OpenID Connect provider failed")
+	telemetry.Log(ctx).Warn().Err(err).Msg("sign-in at an OpenID Connect provider failed")
 	return err
 }
 

@@ -75,7 +75,7 @@ func (f *follower) seek(ctx context.Context, accepted func(*journal.Record) bool
 func (f *follower) serve(w http.ResponseWriter, r *http.Request) error {
 	if !f.Streams.Join() {
 		w.Header().Set("Retry-After", "1")
-		refused := rest.Problem(http.StatusTooManyRequests, "sse_limit", "this server has as many streams as it may have")
+		refused := rest.Problem(http.StatusTooManyRequests, "sse_limit", "too many open streams: close one or retry later")
 		rest.WriteJSON(r.Context(), w, refused.Status, refused.Body)
 		return nil
 	}

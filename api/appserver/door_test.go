@@ -134,6 +134,14 @@ func TestOneDecidesAndOthersLearn(t *testing.T) {
 	bob.until("warning", "Already accepted by alice.")
 	alice.until("turn/completed", "")
 	bob.send(`{"id":` + string(theirs.ID) + `,"result":{"decision":"decline"}}`) // it is gone for bob, too: nothing happens
+	// An open server names no one.
+	nameless := b.dial("")
+	nameless.call("thread/resume", `{"threadId":"`+session+`","excludeTurns":true}`)
+	nameless.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`)
+	alice.say(session, "RUN[echo again]", "m-2")
+	theirs = nameless.until(method, "")
+	nameless.send(`{"id":` + string(theirs.ID) + `,"result":{"decision":"accept"}}`)
+	alice.until("warning", "Already accepted by someone on this machine.")
 	history := string(bob.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`))
 	if !strings.Contains(history, `"commandActions":[{`) || !strings.Contains(history, `"status":"completed"`) {
 		t.Errorf("the history is %s", history)

@@ -70,17 +70,17 @@ func table() []method {
 		{name: "account/bedrock/checkGovCloudRequirements", role: door.RoleViewer,
 			handle: always(object{"isGovCloud": false, "shouldWarn": false})},
 
-		{name: "config/batchWrite", refused: "the server keeps no defaults of yours"},
-		{name: "config/value/write", refused: "the server keeps no defaults of yours"},
+		{name: "config/batchWrite", refused: "the server has no defaults per user"},
+		{name: "config/value/write", refused: "the server has no defaults per user"},
 		{name: "permissionProfile/list", refused: "levels are chosen at the start, with -s and -a"},
 		{name: "mcpServerStatus/list", refused: "a runtime's own servers are not shown here"},
 		{name: "thread/goal/set", refused: "a session has no goal here"},
 		{name: "thread/metadata/update", refused: "the metadata of a session are its own"},
 		{name: "thread/shellCommand", refused: onMachine},
-		{name: "thread/inject_items", refused: "a transcript is what was said"},
+		{name: "thread/inject_items", refused: "a transcript cannot be changed"},
 		{name: "thread/approveGuardianDeniedAction", refused: "requests are decided by people"},
 		{name: "command/exec", refused: onMachine},
-		{name: "account/login/start", refused: "log in with a token of the server"},
-		{name: "account/logout", refused: "log in with a token of the server"},
+		{name: "account/login/start", refused: "sign in with a token of the server"},
+		{name: "account/logout", refused: "sign in with a token of the server"},
 	}
 }

@@ -55,7 +55,7 @@ func (f *follow) settle(s *door.Settled) {
 	if len(f.asked) == 0 {
 		f.status("active")
 	}
-	if s.By != "" && s.Decision != "" && !f.mine[s.ID] {
+	if s.Decision != "" && !f.mine[s.ID] {
 		f.peer.warn(f.id, door.Already(s.Decision, s.By))
 	}
 	delete(f.mine, s.ID)
@@ -95,7 +95,7 @@ func (p *peer) decide(ctx context.Context, m door.Message) {
 	}
 }
 
-var errNoDecision = errors.New("an error is no decision")
+var errNoDecision = errors.New("an error is not a decision")
 
 // settleAs settles a request with the result of its method.
 func (p *peer) settleAs(ctx context.Context, r *asked, result json.RawMessage) (err error) {

@@ -213,13 +213,20 @@ func compact(ctx context.Context, c *call) (any, error) {
 		}
 		problem = c.failed(ctx, err).Message
 	}
+	c.failTurn(problem)
+	return object{}, nil
+}
+
+// failTurn sends a failed turn that says what cannot be done, and is not stored. It returns the turn as it begins.
+func (c *call) failTurn(problem string) object {
 	turn, reason := uuid.NewString(), object{"message": problem}
+	begun := turnView(turn, "inProgress", nil)
 	c.after = append(c.after, func() {
-		c.notify(wire.MethodTurnStarted, object{"threadId": c.session, "turn": turnView(turn, "inProgress", nil)})
+		c.notify(wire.MethodTurnStarted, object{"threadId": c.session, "turn": begun})
 		c.notify(wire.MethodError, object{"threadId": c.session, "turnId": turn, "willRetry": false, "error": reason})
 		c.notify(wire.MethodTurnCompleted, object{"threadId": c.session, "turn": turnView(turn, "failed", reason)})
 	})
-	return object{}, nil
+	return begun
 }
 
 func turnView(id, status string, reason object) object {
@@ -230,7 +237,7 @@ func turnView(id, status string, reason object) object {
 	return view
 }
 
-// review starts a review of changes.
+// review starts a review of changes. The TUI ends on an error, so a review that cannot start is a turn that says why.
 func review(ctx context.Context, c *call) (any, error) {
 	var in struct {
 		Delivery string
@@ -246,6 +253,10 @@ func review(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ops().Review(ctx, id, operations.ReviewRequest{Delivery: in.Delivery, Target: in.Target.Type, Branch: in.Target.Branch,
+	started, err := c.ops().Review(ctx, id, operations.ReviewRequest{Delivery: in.Delivery, Target: in.Target.Type, Branch: in.Target.Branch,
 		SHA: in.Target.SHA, Title: in.Target.Title, Instructions: in.Target.Instructions})
+	if err != nil {
+		return object{"turn": c.failTurn(c.failed(ctx, err).Message), "reviewThreadId": id}, nil
+	}
+	return started, nil
 }

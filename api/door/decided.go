@@ -33,13 +33,20 @@ func (c *Caller) Decided(ctx context.Context, about audit.Call, err error, say f
 	return late
 }
 
-// Already is what a client is shown about a request that another one decided.
+// Already is what a client is shown about a request that another one decided. The actors of the owner's token and of an
+// open server are no names.
 func Already(decision, by string) string {
 	done := map[string]string{"accept": "accepted", "decline": "declined", "cancel": "canceled"}[decision]
 	if done == "" {
 		done = "answered"
 	}
-	if by != "" {
+	switch by {
+	case "":
+	case "token":
+		by = " by the owner"
+	case "local":
+		by = " by someone on this machine"
+	default:
 		by = " by " + by
 	}
 	return "Already " + done + by + "."

@@ -17,7 +17,7 @@ const MaxBody = 1 << 20
 var (
 	ErrBodyTooLarge   = errors.New("the body is too large")
 	ErrBodyLate       = errors.New("the body did not arrive in time")
-	ErrBodyUnreadable = errors.New("the body cannot be read")
+	ErrBodyUnreadable = errors.New("cannot read the request body")
 )
 
 // Bodies reads bodies. It uses pooled buffers for bodies of unknown length. Its zero value is ready.

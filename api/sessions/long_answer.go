@@ -137,7 +137,7 @@ func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int
 	if err == nil || errors.Is(err, http.ErrBodyNotAllowed) { // HEAD gets only the length
 		return
 	}
-	telemetry.Log(ctx).Debug().Err(err).Msg("a long answer broke off")
+	telemetry.Log(ctx).Debug().Err(err).Msg("a long response ended early")
 	panic(http.ErrAbortHandler)
 }
 

@@ -183,7 +183,7 @@ func (s *requests) settled(ctx context.Context, request session.Request, body se
 	switch {
 	case err != nil: // the decision is still valid
 		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).
-			Msg("cannot determine when the agent gets the reason of a denial")
+			Msg("cannot determine when the agent receives the reason of a decline")
 	case waits:
 		body.Reaches = withNextMessage
 	}

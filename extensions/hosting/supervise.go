@@ -45,7 +45,7 @@ func (m *Module[W, S]) supervise() {
 		m.log.Warn().Err(reason).Msg("an extension's " + m.what + " is replaced")
 		m.broke(extensions.HealthRestarting, reason)
 		if err := m.host.Exhausted(); err != nil {
-			m.log.Error().Err(err).Msg("an extension was given up")
+			m.log.Error().Err(err).Msg("extension disabled after repeated failures")
 			m.broke(extensions.HealthFailed, err)
 			m.refuse(err)
 			<-m.quit

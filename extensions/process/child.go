@@ -226,7 +226,7 @@ func (c *child) stop(polite bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	if _, err := runtimeprocess.Sweep(ctx, c.marker); err != nil {
-		c.m.log.Error().Err(err).Msg("an extension's processes do not end")
+		c.m.log.Error().Err(err).Msg("extension processes do not exit")
 	}
 	c.process.Release()
 	<-c.readDone

@@ -58,7 +58,7 @@ func (s *Family) SendMail(ctx context.Context, from string, in Mail) (session.Re
 // checkAddress checks that a session may write to another one.
 func (s *Family) checkAddress(ctx context.Context, from string, in Mail) error {
 	if in.To == from {
-		return invalid("session", "A session does not write to itself")
+		return invalid("session", "A session cannot send mail to itself")
 	}
 	if in.ReplyTo != "" {
 		_, err := s.receipt(ctx, session.ReceiptQuery{ID: in.ReplyTo, From: in.To, To: from})

@@ -168,7 +168,7 @@ func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.Pro
 	}
 	if strings.ContainsFunc(key.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return runtime.TakenKey{}, &runtime.Error{Runtime: adapter.Name(), Method: runtime.OpLogin,
-			Kind: runtime.ErrInvalidParams, Message: "the key has white space or other characters that no key has"}
+			Kind: runtime.ErrInvalidParams, Message: "the key has white space or other invalid characters"}
 	}
 	taken, err := taker.TakeKey(ctx, key)
 	var said *runtime.Error

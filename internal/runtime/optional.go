@@ -128,7 +128,7 @@ const (
 	OpReview    = "review"
 	OpImages    = "images"
 	OpTools     = "client tools"
-	OpMove      = "go on at another node"
+	OpMove      = "continue at another node"
 	OpLogin     = "login"
 	OpKey       = "login with a key"
 )

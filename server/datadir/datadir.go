@@ -36,7 +36,7 @@ func Open(path string) (*Dir, error) {
 	}
 	if backup.Unfinished(path) {
 		_ = lock.Close()
-		return nil, fmt.Errorf("a restore into %s was broken off: run harness restore again, or remove %[1]s/.restoring", path)
+		return nil, fmt.Errorf("a restore into %s was interrupted: run harness restore again, or remove %[1]s/.restoring", path)
 	}
 	nodeID, err := readNodeID(filepath.Join(path, NodeIDFile))
 	if err != nil {

@@ -96,7 +96,7 @@ func (d *doctor) listening(ctx context.Context) {
 	case d.cfg.AuthToken != "":
 		message += ", for who has HARNESS_AUTH_TOKEN"
 	case loopback:
-		message += ", for programs of this machine"
+		message += ", for local programs"
 	default:
 		d.warn(name, message+", without a token: HARNESS_INSECURE_NO_AUTH=true",
 			"set HARNESS_AUTH_TOKEN, unless a proxy in front authenticates")
@@ -120,24 +120,24 @@ func (d *doctor) listening(ctx context.Context) {
 func (d *doctor) access(ctx context.Context) {
 	const name = "access"
 	if d.cfg.AuthToken != "" {
-		d.ok(name, "programs of this machine need a token, as all do: HARNESS_AUTH_TOKEN, or what harness token prints")
+		d.ok(name, "local programs need a token, as all do: HARNESS_AUTH_TOKEN, or what harness token prints")
 		return
 	}
 	if d.cfg.TrustLocal {
-		d.warn(name, "programs of this machine need no token, nor do agents that connect to the server: HARNESS_TRUST_LOCAL=true",
+		d.warn(name, "local programs need no token, nor do agents that connect to the server: HARNESS_TRUST_LOCAL=true",
 			"unset it, and come in with harness open and harness token")
 		return
 	}
 	needed, reason, known := askAccess(ctx, d.cfg)
 	switch {
 	case !known && d.cfg.RuntimeConfine == "off":
-		d.ok(name, "programs of this machine will need a token, since HARNESS_RUNTIME_CONFINE=off lets agents connect to the server: "+
+		d.ok(name, "local programs will need a token, since HARNESS_RUNTIME_CONFINE=off lets agents connect to the server: "+
 			"harness open and harness token")
 	case !known:
-		d.ok(name, "programs of this machine will need no token where agents can be kept from connecting to the server; while it runs "+
+		d.ok(name, "local programs will need no token where agents can be kept from connecting to the server; while it runs "+
 			"this finding says so")
 	case !needed:
-		d.ok(name, "programs of this machine need no token: agents are kept from connecting to the server")
+		d.ok(name, "local programs need no token: agents are kept from connecting to the server")
 	default:
 		if token, err := datadir.OwnersToken(d.cfg); err == nil {
 			if _, err := token.Read(); err != nil {

@@ -85,7 +85,7 @@ func (m Database) checkpointed(log zerolog.Logger) func(pages int, err error) {
 	var failing atomic.Bool
 	return func(pages int, err error) {
 		if failed := err != nil; failing.Swap(failed) != failed && failed {
-			log.Warn().Err(err).Msg("the database's log cannot be moved into the database; it grows until it can")
+			log.Warn().Err(err).Msg("checkpoint of the write-ahead log failed; the log grows until it succeeds")
 		}
 		if err != nil {
 			m.failures.Inc()

@@ -273,36 +273,6 @@ func asks(t *testing.T, s *scene) {
 	}
 }
 
-func interrupts(t *testing.T, s *scene) {
-	thread := s.open()
-	turn := s.held(thread, "i")
-	if err := s.InterruptTurn(t.Context(), thread, turn); err != nil {
-		t.Fatal(err)
-	}
-	if end := s.End(t, turn); end.Status != runtime.TurnInterrupted {
-		t.Errorf("the turn ended %+v", end)
-	}
-	file := filepath.Join(s.Dir, "interrupted")
-	turn = s.say(thread, s.Script.Command("touch "+file))
-	asked := s.Asked(t, turn, runtime.RequestApproval)
-	if err := s.InterruptTurn(t.Context(), thread, turn); err != nil {
-		t.Fatalf("while a person is asked: %v", err)
-	}
-	if end := s.End(t, turn); end.Status != runtime.TurnInterrupted {
-		t.Errorf("while a person was asked the turn ended %+v", end)
-	}
-	if err := s.Answer(t.Context(), Ref(asked), runtime.Reply{Decision: "accept", Scope: "turn"}); !errors.Is(err,
-		runtime.ErrRequestGone) {
-		t.Errorf("an answer to what the turn asked: %v", err)
-	}
-	if end := s.End(t, s.say(thread, s.Script.Reply("on"))); end.Status != runtime.TurnDone {
-		t.Errorf("the turn after it ended %+v", end)
-	}
-	if _, err := os.Stat(file); err == nil {
-		t.Error("it ran without approval")
-	}
-}
-
 func steers(t *testing.T, s *scene) {
 	thread := s.open()
 	turn := s.held(thread, "s")

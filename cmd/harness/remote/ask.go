@@ -151,7 +151,7 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 		Questions []question
 	}
 	if err := json.Unmarshal(payload, &asked); err != nil {
-		return fmt.Errorf("questions that cannot be read: %w", err)
+		return fmt.Errorf("cannot read questions: %w", err)
 	}
 	body := client.DecideToolInputJSONRequestBody{Decision: client.Decision("decline")}
 	answers := map[string]map[string][]string{}
@@ -190,7 +190,7 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 	var asked struct{ RequestID, Tool string }
 	if err := json.Unmarshal(payload, &asked); err != nil {
-		return fmt.Errorf("a tool call that cannot be read: %w", err)
+		return fmt.Errorf("cannot read a tool call: %w", err)
 	}
 	d.say("declined the call of %s: this command has no tools", oneLine(asked.Tool, 60))
 	_, err := read[json.RawMessage](d.api.RespondToolCallWithBody(ctx, asked.RequestID, nil, "application/json",

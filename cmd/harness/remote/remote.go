@@ -153,7 +153,7 @@ func remedied(err error) error {
 	switch {
 	case refused.Code == "auth_required": // an agent's own login; the server names the remedy
 		return err
-	case refused.Status == http.StatusUnauthorized && strings.Contains(refused.Message, "log in again"):
+	case refused.Status == http.StatusUnauthorized && strings.Contains(refused.Message, "sign in again"):
 		return fmt.Errorf("%w: harness login --provider NAME", err)
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w; name the server's token in HARNESS_TOKEN or --token-file", err)

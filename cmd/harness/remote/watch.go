@@ -71,7 +71,7 @@ func (w *watcher) follow(ctx context.Context, api *client.Client, session, after
 	w.shown = map[string]bool{}
 	lost := func(err error) {
 		if !w.quiet {
-			_, _ = fmt.Fprintf(w.notes, "the connection broke (%v); going on where it was\n", err)
+			_, _ = fmt.Fprintf(w.notes, "Connection lost (%v). Resuming.\n", err)
 		}
 	}
 	err := api.Follow(ctx, client.FollowOptions{Session: session, After: after, Lost: lost},
@@ -89,7 +89,7 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 		}
 	}
 	if frame.Missed() {
-		_, _ = fmt.Fprintln(w.notes, "some events are gone from the server; harness sessions show has all entries")
+		_, _ = fmt.Fprintln(w.notes, "Some events have expired; harness sessions show prints all entries.")
 	}
 	switch frame.Type {
 	case "resumed", "gap", "ahead":
@@ -168,7 +168,7 @@ func (w *watcher) retrying(frame *client.Frame) error {
 		Entry struct{ TurnID, Type, Status, Content string }
 	}
 	if err := json.Unmarshal(frame.Payload, &body); err != nil {
-		return fmt.Errorf("a changed entry that cannot be read: %w", err)
+		return fmt.Errorf("cannot read a changed entry: %w", err)
 	}
 	entry := body.Entry
 	if entry.Type != "turn.retrying" || entry.Status != "error" || w.turn != "" && entry.TurnID != w.turn ||
@@ -204,10 +204,10 @@ func (w *watcher) request(ctx context.Context, frame client.Frame) error {
 	if w.decide == nil {
 		var asked struct{ Summary string }
 		if err := json.Unmarshal(frame.Payload, &asked); err != nil {
-			return fmt.Errorf("a request that cannot be read: %w", err)
+			return fmt.Errorf("cannot read a request: %w", err)
 		}
 		if w.output == "" {
-			_, _ = fmt.Fprintf(w.notes, "waits: %s\n", harmless(asked.Summary))
+			_, _ = fmt.Fprintf(w.notes, "pending: %s\n", harmless(asked.Summary))
 		}
 		return nil
 	}

@@ -14,6 +14,6 @@ assert.equal(await page.locator("pre").evaluate((e) => getComputedStyle(e).white
 await page.getByRole("button", { name: "Approve" }).click();
 await page.getByRole("heading", { name: "Approved" }).waitFor();
 await page.goto(link);
-await page.getByRole("heading", { name: "Decided already" }).waitFor();
+await page.getByRole("heading", { name: "Already decided" }).waitFor();
 await browser.close();
 assert.deepEqual(complaints.filter((text) => !text.includes("410")), []);

@@ -3,6 +3,7 @@
 // With CONSOLE_CORE only those that are marked as such; CONSOLE_TIMES is how often each is run, for those that fail now and then.
 import { cases as budgets } from "./budgets.mjs";
 import { cases as compose } from "./compose.mjs";
+import { cases as first } from "./first.mjs";
 import { closed, launch } from "./kit.mjs";
 import { cases as move } from "./move.mjs";
 import { cases as operate } from "./operate.mjs";
@@ -17,7 +18,7 @@ import { cases as typing } from "./typing.mjs";
 import { cases as words } from "./words.mjs";
 
 const all = [];
-for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
+for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, first, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
 const only = (process.env.CONSOLE_ONLY ?? "").split("|");
 let [browser, isWhole] = [null, false];
 let failed = 0;

@@ -1,13 +1,23 @@
 // Pictures of the pages for the documentation, of a day's work that a scripted model does.
+import { writeFileSync } from "node:fs";
 import { api, base, eventually, finished, live, newSession, open, send, transcript } from "./kit.mjs";
 
 const reply = "The hub locks **twice** on publish: `publish` takes the lock, then `grow` does again when the ring is full.\n\n```go\nfunc (h *Hub) publish(f Frame) {\n\th.mu.Lock()\n\tdefer h.mu.Unlock()\n\th.growLocked(1)\n}\n```\n\n1. let `grow` expect the lock\n2. run the benchmark";
 
+const wide = { viewport: { width: 1440, height: 900 } };
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const looks = {
-  light: { viewport: { width: 1280, height: 800 }, colorScheme: "light" },
-  dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
-  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", hasTouch: true, isMobile: true },
+  light: { ...wide, colorScheme: "light" }, dark: { ...wide, colorScheme: "dark" },
+  phone: { ...phone, colorScheme: "light" }, "phone-dark": { ...phone, colorScheme: "dark" },
 };
+
+/** picture writes a page as WebP, which Playwright does not. */
+async function picture(page, path) {
+  const devtools = await page.context().newCDPSession(page);
+  const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality: 80 });
+  writeFileSync(path, Buffer.from(data, "base64"));
+  await devtools.detach();
+}
 
 export async function pictures(browser, folder) {
   const { project } = await api("POST", "/api/projects", { name: "harness" });
@@ -32,7 +42,8 @@ export async function pictures(browser, folder) {
       await page.locator(".request").nth(1).click({ position: { x: 200, y: 8 } });
       await page.locator(".panel .before p").first().waitFor({ state: "attached" });
     }],
-    ["sessions", "/", (page) => page.locator(".row").nth(2).waitFor()],
+    ["sessions", "/sessions", (page) => page.locator(".row").nth(2).waitFor()],
+    ["start", "/", (page) => page.locator("form.prompt").waitFor()],
     ["jobs", "/jobs", async (page) => {
       await page.locator("[data-job] button").first().click();
       await page.locator(".jobs .panel").waitFor();
@@ -41,8 +52,8 @@ export async function pictures(browser, folder) {
     ["usage", "/usage", (page) => page.locator("[data-used]").first().waitFor()],
     ["extensions", "/extensions", (page) => page.locator("[data-module]").waitFor()],
     ["runtimes", "/runtimes", (page) => page.locator("[data-runtime]").nth(1).waitFor()],
-    ["settings", "/settings", (page) => page.locator(".settings h2").first().waitFor()],
-    ["palette", "/", async (page) => {
+    ["settings", "/settings", (page) => page.locator(".items li").first().waitFor()],
+    ["search", "/sessions", async (page) => {
       await page.locator(".row").nth(2).waitFor();
       await page.keyboard.press("Control+k");
       await page.keyboard.type("th");
@@ -54,18 +65,18 @@ export async function pictures(browser, folder) {
     await context.route(/\/api\/(sessions|requests|projects|agents|orchestrator|events)/, ordinary);
     await context.route(/\/api\/server\/settings/, anybodys);
     for (const [name, path, there] of pages) {
-      if (look === "phone" && name === "palette") continue; // there is no key for it
+      if (look.startsWith("phone") && name === "search") continue; // there is no key for it
       await page.goto(base + path);
       await live(page);
       await there(page);
-      await page.screenshot({ path: `${folder}/console-${name}-${look}.png` });
+      await picture(page, `${folder}/console-${name}-${look}.webp`);
     }
     await close();
     const anonymous = await browser.newContext(options);
     const login = await anonymous.newPage();
     await login.goto(`${base}/login`);
     await login.getByLabel("Access token").waitFor();
-    await login.screenshot({ path: `${folder}/console-login-${look}.png` });
+    await picture(login, `${folder}/console-login-${look}.webp`);
     await anonymous.close();
   }
 }

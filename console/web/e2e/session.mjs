@@ -242,6 +242,30 @@ export const cases = (test) => {
     await close();
   });
 
+  test("two people write: each has a name, in both windows, and after a reload", async (browser) => {
+    const id = await newSession("Written by two");
+    const { secret } = await api("POST", "/api/tokens", { name: "dora", role: "operator" });
+    const dora = await open(browser, `/s/${id}`, { as: secret });
+    const owner = await open(browser, `/s/${id}`);
+    for (const { page } of [dora, owner]) await live(page);
+    await enter(dora.page, "MOCK_REPLY[one]");
+    await finished(owner.page);
+    await pill(owner.page, "idle");
+    await enter(owner.page, "MOCK_REPLY[two]");
+    await finished(dora.page, 2);
+    const names = (page) => page.locator(".entry.user .who b").allInnerTexts();
+    for (const reload of [false, true]) {
+      for (const { page } of [dora, owner]) {
+        if (reload) await page.reload();
+        await eventually("both have a name", async () => (await names(page)).length === 2 && (await names(page))[0] === "dora");
+        const [, other] = await names(page);
+        assert.ok(!["dora", "You", "Unknown"].includes(other), other);
+      }
+    }
+    await dora.close();
+    await owner.close();
+  });
+
   // CO-56
   test("a viewer reads and decides nothing", async (browser) => {
     const id = await newSession("Seen by a viewer");

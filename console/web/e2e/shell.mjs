@@ -178,7 +178,7 @@ export const cases = (test) => {
     await eventually("it waits for a person", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
     const { page, close } = await open(browser, "/", phone);
     const bad = [];
-    for (const path of [...pages.filter((one) => one !== "/inbox"), "/manage"]) {
+    for (const path of [...pages, "/manage", `/s/${id}`]) {
       await page.goto(base + path);
       await live(page);
       await page.locator("main h1, main form, .request").first().waitFor();

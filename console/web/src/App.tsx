@@ -18,13 +18,18 @@ import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
 import { phone, useMedia } from "./ui/shellContext";
 
+/** First is the shell of index.html, until the server has answered. */
+function First({ says }: { says: string }) {
+  return <div className="first"><div><b>Harness</b><i /><i /><i /></div><div><p className="dim" role="status">{says}</p><i /><i /><i /></div></div>;
+}
+
 function Pages() {
   const client = useClient();
   useSignal(client.signal);
   const isPhone = useMedia(phone);
   const needs = (page: ReactNode) => (client.may("work") ? page : <p className="pad">{text.set.needs.work}</p>);
   if (client.state === "login") return <Login />;
-  if (!client.me) return <p className="dim pad" role="status">{client.notice ?? text.link.first}</p>;
+  if (!client.me) return <First says={client.notice ?? text.link.first} />;
   return (
     <Shell>
       <Switch>

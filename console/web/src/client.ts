@@ -151,8 +151,8 @@ export class Client {
   }
 
   /** nameOf is what people call an actor: "you" is the one who looks. */
-  nameOf(actor: string): string {
-    return actor === this.me?.actor ? text.request.you : (this.people.get(actor) ?? actor.replace(/^token:/, ""));
+  nameOf(actor: string, name?: string): string {
+    return actor === this.me?.actor ? text.request.you : name || (this.people.get(actor) ?? actor.replace(/^token:/, ""));
   }
 
   /** namePeople learns the names of who logs in at providers; without them their actors are shown. */
@@ -180,13 +180,15 @@ export class Client {
   /** archive takes a session out of the list, and offers to undo that. */
   async archive(session: Session): Promise<void> {
     await this.api.post(`${pathOf(session.sessionId)}/archive`);
-    this.store.removeSession(session.sessionId);
+    this.store.putSession({ ...session, archivedAt: Math.floor(Date.now() / 1000), ...(this.me && { archivedBy: { actor: this.me.actor } }) });
     this.archivedRev++;
     this.finish({ what: text.side.archived, undo: () => this.unarchive(session.sessionId) });
   }
 
   async unarchive(sessionId: string): Promise<void> {
     await this.api.post(`${pathOf(sessionId)}/unarchive`);
+    const known = this.store.sessions.get(sessionId);
+    if (known) this.store.putSession({ ...known, archivedAt: undefined, archivedBy: undefined });
     this.archivedRev++;
     await this.sessions();
     this.touch();

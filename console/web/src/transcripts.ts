@@ -1,12 +1,13 @@
 // Transcripts of open sessions, read by windows.
-import { figuresOf, fromRest, type RestEntry } from "./adapters/wire";
+import { entriesOf, figuresOf, type RestEntry } from "./adapters/wire";
 import { ApiError, type Api } from "./core/api";
 import type { Open, Store } from "./core/store";
-import type { Capabilities, Session, Waiting } from "./core/types";
+import type { Author, Capabilities, Session, Waiting } from "./core/types";
 
 type Window = {
   session: Session & { plan?: unknown; usage?: unknown; readTo?: string | null };
   transcript: RestEntry[];
+  authors?: Record<string, Author>;
   window: { before: string | null; after: string | null };
   pos: number;
   capabilities?: Capabilities;
@@ -31,7 +32,7 @@ export class Transcripts {
       const first = open.readTo === null;
       Object.assign(open, figuresOf(got.session));
       if (first && got.session.unread) open.newBehind = open.readTo;
-      this.store.loaded(open, got.transcript.map(fromRest), got.window.before, got.window.after, got.pos);
+      this.store.loaded(open, entriesOf(got), got.window.before, got.window.after, got.pos);
       if (!this.store.sessions.has(open.sessionId)) this.store.putSession(got.session);
       if (open.at !== at && open.at !== null && !open.transcript.rows.has(open.at)) void this.read(open);
     } catch (err) {
@@ -79,7 +80,7 @@ export class Transcripts {
       const name = where === "older" ? "before" : "after";
       const got = await this.window(open, `&${name}=${encodeURIComponent(at)}`);
       if (at !== (where === "older" ? transcript.older : transcript.newer)) return false; // another window was read meanwhile
-      transcript.extend(got.transcript.map(fromRest), where, where === "older" ? got.window.before : got.window.after);
+      transcript.extend(entriesOf(got), where, where === "older" ? got.window.before : got.window.after);
       requestAnimationFrame(() => transcript.trim(where));
       return true;
     } finally {

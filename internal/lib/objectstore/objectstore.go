@@ -49,7 +49,7 @@ const answerPatience = 30 * time.Second
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil || endpoint.Host == "" {
-		return nil, errors.New("the endpoint of the object store is no URL")
+		return nil, errors.New("the endpoint of the object store is not a URL")
 	}
 	return &Store{opts: opts, bucket: endpoint.JoinPath(opts.Bucket),
 		keys: aws.Credentials{AccessKeyID: opts.AccessKeyID, SecretAccessKey: opts.SecretAccessKey},
@@ -129,7 +129,7 @@ func (s *Store) Check(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case status(err) == http.StatusNotFound:
-		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_URL", s.opts.Bucket)
+		return fmt.Errorf("the object store has no bucket %q: create it, or set another one in HARNESS_S3_URL", s.opts.Bucket)
 	}
 	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_URL, the keys and the "+
 		"region): %w", err)

@@ -117,14 +117,14 @@ func (w *walk) content(path string) (string, error) {
 		return "", err
 	}
 	if w.bytes += read; w.bytes > maxBytes {
-		return "", fmt.Errorf("it is more than %d MiB: keep in it only what it runs", maxBytes>>20)
+		return "", fmt.Errorf("it is larger than %d MiB: remove what it does not run", maxBytes>>20)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func (w *walk) writeLine(path, kind string, executable bool, content string) error {
 	if w.files++; w.files > maxFiles {
-		return fmt.Errorf("it is more than %d files and folders: keep in it only what it runs", maxFiles)
+		return fmt.Errorf("it has more than %d files and folders: remove what it does not run", maxFiles)
 	}
 	relative, err := filepath.Rel(w.folder, path)
 	if err != nil {

@@ -26,7 +26,7 @@ type Store struct {
 }
 
 // ErrNoHome means that there is no folder for consents.
-var ErrNoHome = errors.New("there is no folder for consents: set HOME, or XDG_STATE_HOME to an absolute path")
+var ErrNoHome = errors.New("no folder for consents: set HOME, or XDG_STATE_HOME to an absolute path")
 
 // Open finds the store of the environment's user: XDG_STATE_HOME/harness, else HOME/.local/state/harness. It creates
 // nothing. lookup is os.Getenv. Without either variable the store has no consents.

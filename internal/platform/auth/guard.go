@@ -183,7 +183,7 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 	message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
 	switch {
 	case refused && slices.ContainsFunc(shown, isLogin):
-		message = "this login has ended or is unknown to this server: log in again"
+		message = "this sign-in has ended or is unknown to this server: sign in again"
 	case refused:
 		message = "this access token is unknown to this server, was revoked or has expired: ask an admin for another one; " +
 			"harness token prints the owner's"
@@ -195,8 +195,8 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 
 // NeedsToken returns the message that explains why this machine is not trusted, and how to authenticate.
 func NeedsToken(why string) string {
-	return "programs of this machine need a token, because " + why + ": `harness open` logs a browser in, `harness token` prints the token " +
-		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
+	return "local programs need a token because " + why + ": `harness open` signs a browser in, `harness token` prints the token " +
+		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every local program in, agents too"
 }
 
 func (g *guard) refuseSigned(w http.ResponseWriter, r *http.Request, refusal *Refusal, braked bool) {

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrNoKeys means that an issuer's keys cannot be read, so no token of it can be checked.
-var ErrNoKeys = errors.New("the keys of the issuer cannot be read")
+var ErrNoKeys = errors.New("cannot read the keys of the issuer")
 
 var errUnknownKey = errors.New("the token is signed with a key that the issuer does not publish")
 

@@ -57,7 +57,7 @@ func (o *RBACOptions) Warning() string {
 	if o.Mode != RBACJWT || o.JWTRequireExp {
 		return ""
 	}
-	return "tokens without an expiry time (exp) are accepted, and one that leaks is good for ever: have your issuer set exp, then set " +
+	return "tokens without an expiry time (exp) are accepted, and a leaked one never expires: have your issuer set exp, then set " +
 		"AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP=true"
 }
 
@@ -137,6 +137,9 @@ func forbidden(code string) *Refusal {
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
 	principal, refusal := r.identify(req)
 	if refusal != nil {
+		if refusal.HTTPStatus == http.StatusUnauthorized && ofPage(req) {
+			return Principal{}, r.pageRefusal()
+		}
 		if refusal.isGuess() {
 			r.opts.Brake.Wrong(req)
 		}
@@ -148,6 +151,28 @@ func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusa
 		return principal, refusal
 	}
 	return principal, nil
+}
+
+// ofPage reports whether a request is from a page of this server whose caller the guard admitted. Programs get
+// codex-manager's answers.
+func ofPage(req *http.Request) bool {
+	_, admitted := PrincipalFrom(req.Context())
+	return admitted && req.Header.Get("Authorization") == "" &&
+		(HasCookie(req) || strings.EqualFold(req.Header.Get("Sec-Fetch-Site"), "same-origin"))
+}
+
+// pageRefusal says what a page's caller needs. It is not 401: the login is valid, and logging in again does not help.
+func (r *RBAC) pageRefusal() *Refusal {
+	if r.opts.Mode == RBACHeader {
+		refusal := forbidden("role_header_required")
+		refusal.Message = "This page needs the role headers of your proxy (AGENT_EXTENSION_RBAC_MODE=header). " +
+			"Open it through the proxy that signs people in."
+		return refusal
+	}
+	refusal := forbidden("signed_token_required")
+	refusal.Message = "This page needs a signed token (AGENT_EXTENSION_RBAC_MODE=jwt). " +
+		"Sign out, then sign in with a token of your identity provider."
+	return refusal
 }
 
 func (r *RBAC) identify(req *http.Request) (Principal, *Refusal) {

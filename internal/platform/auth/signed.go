@@ -94,11 +94,11 @@ func (r *Refusal) Words() string {
 	case TooManyGuesses:
 		return r.Message
 	case "link_not_valid":
-		return "this link was used before, is older than five minutes, or is of before the server's last start: harness open makes another one"
+		return "this link was used before, is older than five minutes, or is from before the server's last start: run harness open for another one"
 	case "no_token_shown":
-		return "a link passes on the caller's token, and this request has none: a browser on this machine needs no link"
+		return "a link carries the caller's token, and this request has none: a browser on this machine needs no link"
 	case "token_too_long":
-		return "this token is too long for a browser's cookie: have its issuer put less into it, or log in with a named token"
+		return "this token is too long for a browser's cookie: use a shorter one, or sign in with a named token"
 	case "rbac_keys_unavailable":
 		return "the keys of the issuer cannot be read, so that no signed token can be checked; send the request again later"
 	case "missing_exp_claim":

@@ -160,7 +160,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 			return nil
 		case unresponsive.IsZero():
 			l.opts.Logger.Info().Str("node", l.opts.NodeID).Str("by", now.owner).Dur("patience", l.opts.Patience).
-				Msg("this node id was in use at its server's last heartbeat; waiting to find out whether it still runs")
+				Msg("node id in use at its last heartbeat; waiting for its lease to end")
 			unresponsive, last = time.Now(), now
 		case now != last:
 			return &HeldError{NodeID: l.opts.NodeID, Owner: now.owner}

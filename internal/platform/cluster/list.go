@@ -9,7 +9,7 @@ import (
 )
 
 // ErrUnknown means that no node with this id has ever run on the store, or that the node has been deleted.
-var ErrUnknown = errors.New("there is no such node")
+var ErrUnknown = errors.New("no such node")
 
 // Node describes a node to other nodes.
 type Node struct {

@@ -95,7 +95,7 @@ func (w *Watch) run(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			w.opts.Logger.Warn().Err(err).Msg("what other nodes left open could not be looked after; trying again")
+			w.opts.Logger.Warn().Err(err).Msg("cannot clean up after dead nodes; retrying")
 		}
 	}
 }

@@ -28,17 +28,17 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_AUTH_TOKEN", Secret: true, Min: 24,
 			Allowed: "at least 24 printable ASCII characters without spaces (openssl rand -hex 24 makes one)",
 			check:   isToken, Doc: "Bearer token that every request must carry but GET /api/health, /api/ready, /readyz and /healthz. " +
-				"Unset: the server listens on loopback only, and asks programs of this machine for the owner's token where they are not trusted.",
+				"Unset: the server listens on loopback only, and asks local programs for the owner's token where they are not trusted.",
 			field: func(c *Config) any { return &c.AuthToken }},
 		{Name: "HARNESS_TRUST_LOCAL", Default: "false",
-			Doc: "Let every program of this machine in as an administrator without a token, also where agents cannot be kept from " +
-				"connecting to the server.",
+			Doc: "Let every local program in as an administrator without a token, even if agents can connect to the " +
+				"server.",
 			field: func(c *Config) any { return &c.TrustLocal }},
 		{Name: "HARNESS_INSECURE_NO_AUTH", Default: "false",
 			Doc:   "Allow listening off loopback without a token, for a container behind a proxy that authenticates.",
 			field: func(c *Config) any { return &c.InsecureNoAuth }},
 		{Name: "HARNESS_OIDC_FILE", path: true, check: notEmpty, Allowed: "a file (JSON)",
-			Doc: "OpenID Connect providers that people log in at and whose workloads may come in, as a JSON list: " +
+			Doc: "OpenID Connect providers for people's sign-in and for workloads, as a JSON list: " +
 				"[security.md](security.md#login-with-oidc).",
 			field: func(c *Config) any { return &c.OIDCFile }},
 		{Name: "HARNESS_ALLOWED_ORIGINS", emptySet: true, check: isOrigin,
@@ -94,12 +94,12 @@ func storeVariables() []Variable {
 			Doc:   "Postgres to use in place of SQLite.",
 			field: func(c *Config) any { return &c.DatabaseURL }},
 		{Name: "HARNESS_ADOPT_NODES", Allowed: "a comma-separated list of node ids (a server's is in its DATA_DIR/node-id)",
-			check: notEmpty, Doc: "Nodes that are gone for good, whose sessions this server takes at its start. Unset it afterwards.",
+			check: notEmpty, Doc: "Dead nodes whose sessions this server takes over at its start. Unset it afterwards.",
 			field: func(c *Config) any { return &c.AdoptNodes }},
 		{Name: "HARNESS_ROLES", Default: "api,runner", Allowed: "api, runner, or both with a comma",
 			check: func(s string) bool { return s == RoleAPI || s == RoleRunner },
-			Doc: "What this server does: api answers clients, runner runs agents and owns their sessions. One of them alone needs " +
-				"DATABASE_URL, HARNESS_NODE_ADDRESS and a server with the other one.",
+			Doc: "What this server does: api serves clients, runner runs agents and owns their sessions. A single role " +
+				"needs DATABASE_URL, HARNESS_NODE_ADDRESS and a server with the other role.",
 			field: func(c *Config) any { return &c.Roles }},
 		{Name: "HARNESS_NODE_GRACE_MS", Default: "60000", Min: 1,
 			Doc: "Of several servers on one Postgres: how long after the end of this one's lease (8 s) the others wait before they " +
@@ -131,7 +131,8 @@ func storeVariables() []Variable {
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
 		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_URL says where), or an absolute path of a folder", check: isArchive,
-			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
+			Doc: "Where events of the journal are archived before they are pruned, as compressed JSON lines. Unset: no " +
+				"archive.",
 			field: func(c *Config) any { return &c.Archive }},
 	})
 }

@@ -19,7 +19,8 @@ func notifyVariables() []Variable {
 				"notifications have no links. With https the console's cookies are Secure.",
 			field: func(c *Config) any { return &c.Notify.PublicURL }},
 		{Name: "HARNESS_NOTIFY_WEBHOOK_URL", Secret: true, Allowed: "an http or https URL",
-			Doc:   "Where notifications are posted as JSON, signed as Standard Webhooks has it (docs/operations.md#notifications).",
+			Doc: "URL that receives notifications as JSON, signed per Standard Webhooks " +
+				"(docs/operations.md#notifications).",
 			field: func(c *Config) any { return &c.Notify.WebhookURL }},
 		{Name: "HARNESS_NOTIFY_WEBHOOK_SECRET", Secret: true, Min: 16,
 			Doc:   "Key of the webhook's signatures: whsec_ and base64, or any text. The webhook needs one.",
@@ -30,16 +31,16 @@ func notifyVariables() []Variable {
 			field: func(c *Config) any { return &c.Notify.NtfyURL }},
 		{Name: "HARNESS_NOTIFY_KINDS", Default: notifyKinds, Allowed: "a comma-separated list of " + notifyKinds,
 			check: func(s string) bool { return slices.Contains(strings.Split(notifyKinds, ","), s) },
-			Doc:   "Which events are notified.",
+			Doc:   "Events that cause notifications.",
 			field: func(c *Config) any { return &c.Notify.Kinds }},
 		{Name: "HARNESS_NOTIFY_PUSH_SERVICES", Default: pushServices, check: isPushService,
 			Allowed: "a comma-separated list of hosts, *.hosts and origins, or none",
-			Doc: "Push services of browsers that notifications are sent to, for who switches them on in the console's settings; " +
-				"none switches that off.",
+			Doc: "Push services of browsers that may be used for notifications, which users turn on in the console's " +
+				"settings; none turns push off.",
 			field: func(c *Config) any { return &c.Notify.PushServices }},
 		{Name: "HARNESS_NOTIFY_DECIDE_LINKS", Default: "false",
-			Doc: "Put a link into the notification of an approval. For an hour its holder may approve or decline this one without " +
-				"logging in.",
+			Doc: "Add a link to notifications of approvals. For one hour, anyone with it can approve or decline that " +
+				"request without signing in.",
 			field: func(c *Config) any { return &c.Notify.DecideLinks }},
 	})
 }

@@ -18,7 +18,7 @@ func queueVariables() []Variable {
 			Doc:   "Attempts at one job before it fails for good.",
 			field: func(c *Config) any { return &c.Queue.MaxAttempts }},
 		{Name: "ORCHESTRATOR_QUEUE_DEFAULT_TIMEOUT_MS", Default: "60000", Min: 1,
-			Doc:   "Time one attempt may take when its job type names none.",
+			Doc:   "Timeout of one attempt if its job type has none.",
 			field: func(c *Config) any { return &c.Queue.DefaultTimeout }},
 		{Name: "ORCHESTRATOR_QUEUE_BACKGROUND_AGING_MS", Default: "15000",
 			Doc:   "Age at which a background job may pass interactive ones.",
@@ -58,8 +58,8 @@ func agentVariables() []Variable {
 func extensionVariables() []Variable {
 	return grouped("Extensions", []Variable{
 		{Name: "AGENT_EXTENSION_RBAC_MODE", Default: "disabled", Enum: []string{"disabled", "header", "jwt"},
-			Doc: "Who may list and reload extensions: loopback only, a trusted header, or a verified token (JWT). With jwt such a token is " +
-				"taken on every other route, too.",
+			Doc: "Who may list and reload extensions: loopback only, a trusted header, or a verified token (JWT). With " +
+				"jwt, such a token is accepted on every other route, too.",
 			field: func(c *Config) any { return &c.Extensions.RBACMode }},
 		{Name: "AGENT_EXTENSION_ALLOW_INSECURE_HEADER_MODE", Default: "false",
 			Doc:   "Allow header mode off loopback or without a shared secret.",
@@ -87,7 +87,7 @@ func extensionVariables() []Variable {
 			field: func(c *Config) any { return &c.Extensions.RBACJWTRoleClaim }},
 		{Name: roleMap, check: isRoleTranslation,
 			Allowed: "a comma-separated list of NAME=ROLE such as engineers=operator, with the roles " + roleWords,
-			Doc: "Translates names in the role claim to roles; a name that stands here counts as its translation alone. Needs " +
+			Doc: "Maps names in the role claim to roles; a mapped name has only its mapped role. Needs " +
 				"AGENT_EXTENSION_RBAC_MODE=jwt or HARNESS_OIDC_FILE.",
 			field: func(c *Config) any { return &c.Extensions.RoleMap }},
 		{Name: "AGENT_EXTENSION_RBAC_JWT_ACTOR_CLAIM", Default: "sub",
@@ -97,7 +97,7 @@ func extensionVariables() []Variable {
 			Doc:   "Refuse tokens that never expire (no exp claim): 401 missing_exp_claim.",
 			field: func(c *Config) any { return &c.Extensions.RBACJWTRequireExp }},
 		{Name: "AGENT_EXTENSION_TRUST_MODE", Default: "warn", Enum: []string{"disabled", "warn", "enforced"},
-			Doc:   "What happens to an extension that does what it did not declare.",
+			Doc:   "What happens when an extension uses something it did not declare.",
 			field: func(c *Config) any { return &c.Extensions.TrustMode }},
 		{Name: "AGENT_EXTENSION_CONFIGURED_ROOTS", separator: listSeparator, path: true, Allowed: rootsAllowed,
 			Doc:   "Folders searched for extensions by configuration.",
@@ -106,10 +106,10 @@ func extensionVariables() []Variable {
 			Doc:   "Folders searched for installed extension packages.",
 			field: func(c *Config) any { return &c.Extensions.PackageRoots }},
 		{Name: "HARNESS_EXTENSION_PROCESS_ALLOWED",
-			Doc:   "Names (as in the manifest) of extensions that may run in a process of their own in trust mode enforced.",
+			Doc:   "Names (as in the manifest) of extensions that may run in their own process in trust mode enforced.",
 			field: func(c *Config) any { return &c.Extensions.ProcessAllowed }},
 		{Name: "HARNESS_EXTENSION_PASS_ENV",
-			Doc:   "Names of variables of the server's environment that extensions in a process of their own see, beside PATH, HOME, LANG and TZ.",
+			Doc:   "Environment variables of the server that process extensions see, besides PATH, HOME, LANG and TZ.",
 			field: func(c *Config) any { return &c.Extensions.PassEnv }},
 	})
 }

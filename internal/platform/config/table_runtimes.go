@@ -12,11 +12,11 @@ func programVariables() []Variable {
 		{Name: "HARNESS_RUNTIMES",
 			Allowed: "a comma-separated list of runtimes this program has: codex, claude, gemini, opencode, claude-acp, codex-acp, " +
 				"opencode-acp, or acp:NAME of HARNESS_ACP_AGENTS",
-			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and those of " +
-				"claude, gemini and opencode whose program is found.",
+			Doc: "Runtimes of this server. Sessions of other runtimes stay readable; their running turns are stopped. " +
+				"Unset: codex, and claude, gemini and opencode if their program is found.",
 			field: func(c *Config) any { return &c.Runtimes }},
 		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
-			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
+			Doc:   "Default runtime of new sessions. Unset: the first of HARNESS_RUNTIMES.",
 			field: func(c *Config) any { return &c.DefaultRuntime }},
 		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
 			Doc:   "codex executable, looked up on PATH when it has no slash; unset and not on PATH: the one beside harness's own executable.",
@@ -34,7 +34,7 @@ func programVariables() []Variable {
 			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
 			field: func(c *Config) any { return &c.CodexHome }},
 		{Name: "OPENAI_API_KEY", Secret: true,
-			Doc:   "Handed on to the runtime; /api/health shows only whether it is set.",
+			Doc:   "Passed to the runtime; /api/health shows only whether it is set.",
 			field: func(c *Config) any { return &c.OpenAIAPIKey }},
 		{Name: "HARNESS_ACP_AGENTS", Secret: true,
 			Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}, "reads": [...]}}`,
@@ -43,12 +43,12 @@ func programVariables() []Variable {
 			field: func(c *Config) any { return &c.ACPAgents }},
 		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
 			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
-			Doc: "Status of runtimes that clients see; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
-				"A disabled one is neither started nor asked.",
+			Doc: "Status of runtimes for clients; default: active, agents of HARNESS_ACP_AGENTS preview. A disabled " +
+				"runtime is never started.",
 			field: func(c *Config) any { return &c.RuntimeStatus }},
 		{Name: "HARNESS_WORKSPACE", path: true, Allowed: "a folder",
-			Doc: "Folder that sessions work in whose creator names none; runtimes must be able to write there. Unset: the " +
-				"server's working directory.",
+			Doc: "Default folder of new sessions; runtimes must be able to write there. Unset: the server's working " +
+				"directory.",
 			field: func(c *Config) any { return &c.Workspace }},
 	}
 }
@@ -79,7 +79,7 @@ func processVariables() []Variable {
 				"0 runs runtimes as the server's children, without a shim.",
 			field: func(c *Config) any { return &c.DetachGrace }},
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
-			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
+			Doc:   "Leave the runtimes running when the server stops, so that the next one continues with them (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
 		{Name: "HARNESS_KEEP_NATIVE", Default: "ring", Enum: []string{"ring", "all", "off"},
 			Doc: "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a " +
@@ -105,8 +105,9 @@ func isolationVariables() []Variable {
 			field: func(c *Config) any { return &c.RuntimeEnv }},
 		{Name: "HARNESS_RUNTIME_ENV_ALLOW", check: isAllowedVariable,
 			Allowed: "a comma-separated list of NAME, PREFIX* (at least 3 characters) or RUNTIME:NAME",
-			Doc:     "Further variables of the server's environment that runtimes get, all of them or one. Never a secret of the server.",
-			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
+			Doc: "Further environment variables of the server that runtimes get: all runtimes or one. Never a secret of " +
+				"the server.",
+			field: func(c *Config) any { return &c.RuntimeEnvAllow }},
 		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
 			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
 			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a " +

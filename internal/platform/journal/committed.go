@@ -132,7 +132,7 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 		}
 		if !j.pause(ctx, wait) {
 			j.opts.Logger.Error().Err(err).Int("units", len(c.batch)).
-				Msg("stopped while the store could not be synced; what is held may be lost with the machine's power")
+				Msg("stopped while the store could not be synced; held events may be lost on power failure")
 			return errors.Join(ErrStopped, err)
 		}
 	}

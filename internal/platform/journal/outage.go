@@ -77,7 +77,7 @@ func (s *outages) refused(cause error) *outage {
 	if last == nil || last.Cause.Error() != cause.Error() || now.Sub(last.logged) >= logOutageEvery {
 		next.logged = now
 		s.logger.Error().Err(cause).Time("since", next.Since).
-			Msg("the store takes no writes; what is to be stored is held and tried again, and runtimes wait")
+			Msg("store rejects writes; holding and retrying, runtimes are paused")
 	}
 	s.outage.Store(next)
 	if s.onRefused != nil {
@@ -102,7 +102,7 @@ func (s *outages) noteAccepted(known *outage) {
 	if s.recorded != nil {
 		s.unrecorded = append(s.unrecorded, s.recorded(last.OutageError, s.now()))
 	}
-	s.logger.Info().Dur("after", s.now().Sub(last.Since)).Msg("the store takes writes again")
+	s.logger.Info().Dur("after", s.now().Sub(last.Since)).Msg("store accepts writes again")
 	close(last.over)
 }
 

@@ -131,7 +131,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 							t.Fatalf("a unit was dropped: %v", err)
 						}
 					case <-time.After(time.Minute):
-						t.Fatal("what was held is not stored")
+						t.Fatal("held events are lost")
 					}
 				}
 			}

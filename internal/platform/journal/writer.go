@@ -170,7 +170,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 				continue
 			}
 			j.opts.Logger.Error().Err(err).Int("units", len(batch)).
-				Msg("stopped while the store takes no writes; what was held is not stored")
+				Msg("stopped while the store rejects writes; held events are lost")
 			err = errors.Join(ErrStopped, err)
 		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 			err = errors.Join(ErrStopped, err) // in the middle of an attempt

@@ -51,7 +51,7 @@ func Configured(text string) ([]Profile, error) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		agent := agents[name]
 		if !regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`).MatchString(name) {
-			return nil, fmt.Errorf("%q is no name for an agent: up to 32 small letters, digits, dots, dashes and underscores",
+			return nil, fmt.Errorf("%q is not a valid agent name: use up to 32 lowercase letters, digits, dots, dashes and underscores",
 				name)
 		}
 		if len(agent.Command) == 0 {

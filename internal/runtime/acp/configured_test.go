@@ -26,7 +26,7 @@ func TestAgentsOfAConfiguration(t *testing.T) {
 		t.Errorf("nothing is %v, %v", profiles, err)
 	}
 	for text, want := range map[string]string{
-		`goose acp`: "COMMAND LINE", `["goose"]`: "COMMAND LINE", `{"a":5}`: "COMMAND LINE", `{"A b":"x"}`: "no name",
+		`goose acp`: "COMMAND LINE", `["goose"]`: "COMMAND LINE", `{"a":5}`: "COMMAND LINE", `{"A b":"x"}`: "not a valid agent name",
 		`{"a":""}`: "no command line", `{"a":{"command":[]}}`: "no command line", `{"a":{"comand":["x"]}}`: "comand",
 		`{"a":{"command":["x"],"modes":{"always":"m"}}}`: "modes", `{"a":{"command":["x"],"modes":{"never":""}}}`: "modes",
 	} {

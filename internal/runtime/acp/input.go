@@ -37,7 +37,7 @@ func promptOf(input []json.RawMessage) ([]any, error) {
 	for _, raw := range input {
 		var p part
 		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("%w: a piece of the message is no object: %w", runtime.ErrInvalidParams, err)
+			return nil, fmt.Errorf("%w: a part of the message is not an object: %w", runtime.ErrInvalidParams, err)
 		}
 		block, err := p.block()
 		if err != nil {
@@ -66,12 +66,12 @@ func (p part) block() (any, error) {
 	case "localImage":
 		info, err := os.Stat(p.Path)
 		if err != nil || info.Size() > maxImage {
-			return nil, fmt.Errorf("%w: the image %s cannot be read, or is above %d MB (%w)", runtime.ErrInvalidParams, p.Path,
+			return nil, fmt.Errorf("%w: cannot read the image %s, or it is larger than %d MB (%w)", runtime.ErrInvalidParams, p.Path,
 				maxImage>>20, orTooLarge(err))
 		}
 		data, err := os.ReadFile(p.Path)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the image cannot be read: %w", runtime.ErrInvalidParams, err)
+			return nil, fmt.Errorf("%w: cannot read the image: %w", runtime.ErrInvalidParams, err)
 		}
 		return map[string]string{"type": "image", "mimeType": http.DetectContentType(data),
 			"data": base64.StdEncoding.EncodeToString(data)}, nil
@@ -80,7 +80,7 @@ func (p part) block() (any, error) {
 			"uri": (&url.URL{Scheme: "file", Path: p.Path}).String()}, nil
 	}
 	return nil, fmt.Errorf(
-		"%w: agents of this protocol have no place for a piece of type %q; text, image, localImage and mention are taken",
+		"%w: agents of this protocol do not support parts of type %q; use text, image, localImage or mention",
 		runtime.ErrInvalidParams, p.Type)
 }
 

@@ -23,7 +23,7 @@ func (p *Profile) remedy() string {
 	if !p.takesKeys() {
 		return p.Login
 	}
-	return strings.TrimPrefix(p.Login+fmt.Sprintf(`; or log in with a key: POST /api/runtimes/%s/login {"apiKey": "..."}`,
+	return strings.TrimPrefix(p.Login+fmt.Sprintf(`; or sign in with a key: POST /api/runtimes/%s/login {"apiKey": "..."}`,
 		p.Name), "; ")
 }
 
@@ -128,7 +128,7 @@ func (p *protocol) logInAgain(ctx context.Context) error {
 	var refused *runtime.Error
 	if err := p.logIn(ctx, p.runtime.storedKey()); errors.As(err, &refused) {
 		// The message may contain the key, so the log omits it. The caller that needs the login gets the error.
-		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " does not take the key of its login any more; log in again")
+		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " rejects the key of its sign-in; sign in again")
 	} else if err != nil {
 		return err
 	}

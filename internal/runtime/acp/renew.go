@@ -62,7 +62,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 		done()
 		p := protocolOf(conn)
 		if p.busy() {
-			return r.refuseKey(runtime.ErrInvalidState, "a turn runs, which a new key would end; log in when none does")
+			return r.refuseKey(runtime.ErrInvalidState, "a new key would end the running turn; sign in after it")
 		}
 		keep := func() bool {
 			if p.busy() {

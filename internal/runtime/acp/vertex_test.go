@@ -86,7 +86,7 @@ func TestGeminiCredentialsAreDistinguished(t *testing.T) {
 		if err != nil || got != want || (want == "missing") != (status.Remedy != "") {
 			t.Errorf("got %+v, %v, want %s", status, err, want)
 		}
-		if want == "missing" && (!strings.Contains(status.Remedy, "GEMINI_API_KEY") || !strings.Contains(status.Remedy, "log in")) {
+		if want == "missing" && (!strings.Contains(status.Remedy, "GEMINI_API_KEY") || !strings.Contains(status.Remedy, "sign in")) {
 			t.Errorf("what to do is %q", status.Remedy)
 		}
 		if adapter.Capabilities().Facts.Auth != runtime.AuthBoth {

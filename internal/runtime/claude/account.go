@@ -43,7 +43,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	}
 	status.Remedy = remedy
 	if r.setup.SessionHome == nil {
-		status.Remedy += "; or log in with POST /api/runtimes/claude/login"
+		status.Remedy += "; or sign in with POST /api/runtimes/claude/login"
 	}
 	return status, nil
 }

@@ -58,7 +58,7 @@ func (c controls) with(in vocabulary.StartTurn) (controls, error) {
 			Mode string `json:"mode"`
 		}
 		if err := json.Unmarshal(in.CollaborateMode, &mode); err != nil {
-			return c, fmt.Errorf("%w: the collaboration mode is no object with a mode", vocabulary.ErrInvalidParams)
+			return c, fmt.Errorf("%w: the collaboration mode must be an object with a mode", vocabulary.ErrInvalidParams)
 		}
 		c.Plan = mode.Mode == "plan"
 	}
@@ -78,7 +78,7 @@ func (r *Runtime) check(c controls) error {
 		return &vocabulary.ControlError{Runtime: Name, Field: "approvalPolicy", Value: never,
 			Enforced: []string{untrusted, onFailure, onRequest}}
 	case c.Effort != "" && !slices.Contains(efforts(), c.Effort):
-		return fmt.Errorf("%w: Claude Code takes no effort %q; it takes: %v", vocabulary.ErrInvalidParams,
+		return fmt.Errorf("%w: Claude Code has no effort %q; choose one of %v", vocabulary.ErrInvalidParams,
 			c.Effort, efforts())
 	}
 	info, err := os.Stat(c.Cwd)

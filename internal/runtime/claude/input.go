@@ -46,7 +46,7 @@ func messageContent(input []json.RawMessage) ([]any, error) {
 			Name string `json:"name"`
 		}
 		if err := json.Unmarshal(raw, &part); err != nil {
-			return nil, fmt.Errorf("%w: a part of the message is no object: %w", runtime.ErrInvalidParams, err)
+			return nil, fmt.Errorf("%w: a part of the message is not an object: %w", runtime.ErrInvalidParams, err)
 		}
 		switch part.Type {
 		case "text":
@@ -107,15 +107,15 @@ func imageIn(path string) (imageSource, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return imageSource{}, fmt.Errorf("%w: the image cannot be read: %w", runtime.ErrInvalidParams, err)
+		return imageSource{}, fmt.Errorf("%w: cannot read the image: %w", runtime.ErrInvalidParams, err)
 	case !info.Mode().IsRegular():
-		return imageSource{}, fmt.Errorf("%w: %s is no image", runtime.ErrInvalidParams, path)
+		return imageSource{}, fmt.Errorf("%w: %s is not an image", runtime.ErrInvalidParams, path)
 	case info.Size() > maxImage:
 		return imageSource{}, fmt.Errorf("%w: an image may be %d MB large", runtime.ErrTooLarge, maxImage>>20)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return imageSource{}, fmt.Errorf("%w: the image cannot be read: %w", runtime.ErrInvalidParams, err)
+		return imageSource{}, fmt.Errorf("%w: cannot read the image: %w", runtime.ErrInvalidParams, err)
 	}
 	media := http.DetectContentType(raw)
 	if !takes(media) {

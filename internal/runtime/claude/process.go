@@ -174,7 +174,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 	about.Controls = about.Controls.strict()
 	if about.Thread == "" || r.forgotten(ctx, about.Thread) {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
-			Msg("a Claude Code of an earlier server has no session; ending it")
+			Msg("orphaned Claude Code process; terminating")
 		return r.endStray(ctx, about, found)
 	}
 	t := r.conversation(about.Thread, about.Native)
@@ -189,7 +189,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 	_ = p.Start(ctx) // Start itself never fails
 	if !adopted {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
-			Msg("a session has two Claude Code processes; ending one")
+			Msg("two Claude Code processes for one session; terminating one")
 		close(p.retire)
 		r.working.Go(func() { <-p.Done() })
 		return nil

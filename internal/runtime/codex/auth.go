@@ -18,7 +18,7 @@ import (
 const keyVariable = "OPENAI_API_KEY"
 
 // remedy is for a codex without a login.
-const remedy = "set " + keyVariable + ", or log in as the server's user with: harness login"
+const remedy = "set " + keyVariable + ", or sign in as the server's user with: harness login"
 
 const installCommand = "npm install -g @openai/codex"
 
@@ -45,13 +45,13 @@ func (c *conn) logIn(ctx context.Context) error {
 		return nil
 	}
 	if key == "" {
-		c.codex.log.Warn().Msg("codex is not logged in, so its turns will fail: " + remedy)
+		c.codex.log.Warn().Msg("codex is not signed in, so its turns will fail: " + remedy)
 		return nil
 	}
 	if _, err = c.Call(ctx, c.codex.callTimeout, "account/login/start", object{"type": "apiKey", "apiKey": key}); err != nil {
 		return err
 	}
-	c.codex.log.Info().Msg("codex is logged in with " + keyVariable)
+	c.codex.log.Info().Msg("codex is signed in with " + keyVariable)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func loginOf(result json.RawMessage) (runtime.Login, error) {
 	}
 	if begun.VerificationURL == "" || begun.UserCode == "" {
 		return runtime.Login{},
-			errors.New("codex began a login without a page and a code for a person: log in with: harness login -- --device-auth")
+			errors.New("codex started a sign-in without a page and a code; sign in with: harness login -- --device-auth")
 	}
 	return runtime.Login{ID: begun.LoginID, URL: begun.VerificationURL, Code: begun.UserCode}, nil
 }

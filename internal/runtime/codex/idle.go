@@ -71,7 +71,7 @@ func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error
 				}
 				if err != nil && ctx.Err() == nil {
 					r.codex.log.Warn().Err(err).Str("session", thread).
-						Msg("an idle session could not be unloaded from codex; tried again later")
+						Msg("cannot unload an idle session from codex; retrying later")
 				}
 			}
 		}

@@ -109,7 +109,7 @@ func TestLoginIsLoggedAtStart(t *testing.T) {
 			warnings int
 		}{
 			"nothing":         {options: []codextest.Option{codextest.NeedsLogin()}, says: "harness login", warnings: 1},
-			"a key":           {options: []codextest.Option{codextest.NeedsLogin()}, env: []string{"OPENAI_API_KEY=sk-a"}, says: "logged in with OPENAI_API_KEY"},
+			"a key":           {options: []codextest.Option{codextest.NeedsLogin()}, env: []string{"OPENAI_API_KEY=sk-a"}, says: "signed in with OPENAI_API_KEY"},
 			"another's model": {},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestLoginIsLoggedAtStart(t *testing.T) {
 				for line := range lines.said {
 					text += line
 				}
-				if !strings.Contains(text, c.says) || strings.Contains(text, "logged in") != (c.says != "") ||
+				if !strings.Contains(text, c.says) || strings.Contains(text, "signed in") != (c.says != "") ||
 					strings.Count(text, `"level":"warn"`) != c.warnings || strings.Contains(text, "sk-a") {
 					t.Errorf("at start it says %s", text)
 				}

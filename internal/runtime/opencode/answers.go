@@ -124,7 +124,7 @@ func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply run
 	}
 	var id string
 	_ = json.Unmarshal(ref.RequestID, &id) // read before
-	line, err := frame(bridge.Command{Steps: doing, Session: o.native(ref.ThreadID), Request: id})
+	line, err := frame(bridge.Command{Steps: doing, Session: o.native(ref.ThreadID), Request: id, Turn: ref.TurnID})
 	if err != nil {
 		return fmt.Errorf("word an answer for opencode: %w", err)
 	}

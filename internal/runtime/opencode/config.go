@@ -145,7 +145,7 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 
 // loginRemedy is for an OpenCode without a login.
 const loginRemedy = "give a provider a key in " + configVariable +
-	`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
+	`, or sign in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
 
 // emptyLogin is the largest size of a file without logins, in bytes.
 const emptyLogin = 3

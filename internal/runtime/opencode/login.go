@@ -39,7 +39,7 @@ func (o *OpenCode) TakeKey(ctx context.Context, given runtime.ProviderKey) (runt
 
 // notNow refuses a key that would end turns.
 func notNow() error {
-	return refused(runtime.ErrInvalidState, "a turn runs, which a new key would end; log in when none does")
+	return refused(runtime.ErrInvalidState, "a new key would end the running turn; sign in after it")
 }
 
 func refused(kind error, why string) error {

@@ -18,7 +18,7 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 		Stop: func(ctx context.Context, turn string) error {
 			native := p.hush(turn, o.options.TurnWatchdog)
 			return l.command(ctx, "interrupt", native,
-				call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}, nil)
+				call{Command: bridge.Command{Turn: turn, Steps: abort(native, o.names.of(native).folder)}}, nil)
 		}})
 }
 

@@ -11,9 +11,13 @@ import (
 
 // snapshot applies a conversation's status after missed events. The state records what is published, so snapshot
 // publishes only news. It processes messages as if they were new, publishes new open requests, and closes known ones
-// that have ended.
+// that have ended. OpenCode may answer a stop after the next turn has started, with the status before that turn's
+// requests: the snapshot is then about no running turn.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	in := t.Conversations[s.Session]
+	if s.Turn != "" && (in == nil || in.Turn != s.Turn) {
+		return nil
+	}
 	t.past = true
 	t.sent = func(message string) bool { return slices.Contains(s.Unconfirmed, message) }
 	var messages []message

@@ -78,11 +78,17 @@ func parseModel(text string) (nameModel, error) {
 	return nameModel{ID: id, Provider: provider}, nil
 }
 
+// isTitle reports whether a title is neither this server's nor OpenCode's placeholder.
+func isTitle(title string) bool {
+	return !strings.HasPrefix(title, untitled) && !strings.HasPrefix(title, "New session - ") &&
+		!strings.HasPrefix(title, "Child session - ")
+}
+
 // described returns a conversation from OpenCode's description.
 func (o *OpenCode) described(info sessionInfo) runtime.Thread {
 	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name,
 		CreatedAt: info.Time.Created, UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
-	if !strings.HasPrefix(info.Title, untitled) {
+	if isTitle(info.Title) {
 		thread.Name = info.Title
 	}
 	if info.Model != nil {

@@ -130,7 +130,7 @@ func (t *translation) updated(about said, in *conversation) {
 	if in != nil && in.Used == (wire.Tokens{}) {
 		in.Base = info.Tokens.wire()
 	}
-	if info.Title == "" || strings.HasPrefix(info.Title, untitled) || in != nil && in.Title == cut(info.Title) {
+	if info.Title == "" || !isTitle(info.Title) || in != nil && in.Title == cut(info.Title) {
 		return
 	}
 	thread := t.name(about.SessionID)

@@ -102,7 +102,7 @@ func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, nat
 		was = o.names.of(native)
 	}
 	if in.Cwd != "" && in.Cwd != was.folder && !sameFolder(in.Cwd, was.folder) {
-		return fmt.Errorf("%w: a conversation of opencode stays in the folder it was opened in (%s)",
+		return fmt.Errorf("%w: an opencode conversation cannot change its folder (%s)",
 			runtime.ErrInvalidParams, was.folder)
 	}
 	if err := o.attachTools(ctx, l, in.ThreadID, native); err != nil {
@@ -232,11 +232,27 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 		return err
 	}
 	waiting := l.queuedMessages(native)
-	stop := call{Command: bridge.Command{Steps: abort(native, o.names.of(native).folder)}}
-	if err := l.command(ctx, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
+	stop := call{Command: bridge.Command{Turn: turnID, Steps: abort(native, o.names.of(native).folder)}}
+	stopping, cancel := outlast(ctx, stopGrace)
+	defer cancel()
+	if err := l.command(stopping, "interrupt", native, stop, nil); err != nil || len(waiting) == 0 {
 		return err
 	}
 	return l.withdraw(ctx, native, turnID, waiting)
+}
+
+// stopGrace is how long a stop may take after its caller has canceled, as callers do at the end of the turn. OpenCode
+// stops whatever runs, so the next message must not overtake a stop.
+const stopGrace = 2 * time.Second
+
+// outlast returns a context that ends some time after another one.
+func outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
 }
 
 // withdraw removes the messages that the agent had not started to answer when its turn was stopped. Otherwise the
@@ -253,7 +269,7 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 		case <-l.Gone():
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the turn goes on: %w", runtime.ErrTimeout, ctx.Err())
+			return fmt.Errorf("%w: the turn is still running: %w", runtime.ErrTimeout, ctx.Err())
 		}
 	}
 	for _, message := range messages {
@@ -300,7 +316,7 @@ func parts(input []json.RawMessage) ([]inputPart, error) {
 			Path string `json:"path"`
 		}
 		if err := json.Unmarshal(raw, &p); err != nil {
-			return nil, fmt.Errorf("%w: a part of the message is no object", runtime.ErrInvalidParams)
+			return nil, fmt.Errorf("%w: a part of the message is not an object", runtime.ErrInvalidParams)
 		}
 		switch p.Type {
 		case "text":

@@ -42,8 +42,8 @@ type Watched struct {
 
 // Reason is the message to users for an ended turn.
 func (s TurnWatchdog) Reason() string {
-	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS) and waits for nothing that can come: no request of it "+
-		"is open. The turn was ended; send the message again",
+	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS), and no request is open. "+
+		"The turn was ended; send the message again",
 		time.Duration(s))
 }
 

@@ -121,7 +121,7 @@ func (p *itemParts) words(kind string, raw json.RawMessage) words {
 	case ItemPlan:
 		return words{json.RawMessage(`"Plan: "`), word(p.text)}
 	case ItemCleared:
-		return words{quoted("The conversation was cleared: the agent does not remember what stands above.")}
+		return words{quoted("The conversation was cleared. The agent doesn't remember anything above.")}
 	}
 	return words{quoted("[" + kind + "]")}
 }

@@ -42,7 +42,7 @@ func (n *Notifier) deliver(ctx context.Context, l *lane) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !failing:
-			log.Warn().Err(err).Msg("a notification cannot be delivered; it is tried again for a day")
+			log.Warn().Err(err).Msg("cannot deliver a notification; retrying for a day")
 		case sent && failing:
 			log.Info().Msg("notifications are delivered again")
 		}

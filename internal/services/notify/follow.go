@@ -180,7 +180,7 @@ func (n *Notifier) note(ctx context.Context, at cursor, messages []Message) erro
 		}
 		if dropped[l] > 0 {
 			n.opts.Logger.Error().Str("target", l.name).Int("messages", dropped[l]).
-				Msg("too many notifications wait; new ones are dropped until the target takes some")
+				Msg("notification queue full; new notifications are dropped until the target accepts some")
 		}
 		select {
 		case l.wake <- struct{}{}:

@@ -36,9 +36,9 @@ const (
 func (k Kind) words() string {
 	switch k {
 	case ApprovalWaits:
-		return "An approval waits"
+		return "An approval is waiting"
 	case QuestionWaits:
-		return "A question waits"
+		return "A question is waiting"
 	case TurnFailed:
 		return "A turn failed"
 	case JobFailed:

@@ -198,7 +198,7 @@ func TestNtfy(t *testing.T) {
 	k.run(func(o *notify.Options) { o.Targets = []notify.Target{ntfy} })
 	k.happen(notify.QuestionWaits, "s1", "r1")
 	got := k.receive()
-	for name, want := range map[string]string{"Title": "A question waits", "Authorization": "Bearer a-token", "Priority": "high",
+	for name, want := range map[string]string{"Title": "A question is waiting", "Authorization": "Bearer a-token", "Priority": "high",
 		"Click": "https://agents.example.com/harness/s/s1", "Tags": "question.waiting"} {
 		if got := got.header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

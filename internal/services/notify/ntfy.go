@@ -16,7 +16,7 @@ type ntfy struct{ url, token string }
 func NewNtfy(topic string) (Target, error) {
 	place, err := url.Parse(topic)
 	if err != nil || !isEndpoint(topic) {
-		return nil, errors.New("HARNESS_NOTIFY_NTFY_URL is no http or https URL (it is not shown, it may be secret)")
+		return nil, errors.New("HARNESS_NOTIFY_NTFY_URL must be an http or https URL (its value may be secret and is not shown)")
 	}
 	token, _ := place.User.Password()
 	place.User = nil

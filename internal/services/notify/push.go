@@ -79,7 +79,7 @@ type Push struct {
 }
 
 // ErrNoSubscription means that the holder has no subscription with this id.
-var ErrNoSubscription = errors.New("there is no such subscription")
+var ErrNoSubscription = errors.New("no such subscription")
 
 // BrowserError refuses a browser that cannot receive messages.
 type BrowserError struct{ Field, Message string }

@@ -137,7 +137,7 @@ func TestBrowsersGetMessages(t *testing.T) {
 		k.happen(notify.ApprovalWaits, "s", "r1")
 		for range 2 {
 			message := k.receive()
-			want := `{"kind":"approval.waiting","sessionId":"s","requestId":"r1","title":"","text":"An approval waits"}`
+			want := `{"kind":"approval.waiting","sessionId":"s","requestId":"r1","title":"","text":"An approval is waiting"}`
 			if got := pages[message.path].read(t, message.body); got != want {
 				t.Errorf("%s got %s", message.path, got)
 			}

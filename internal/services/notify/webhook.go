@@ -25,13 +25,13 @@ type webhook struct {
 // NewWebhook makes a target for signed JSON. A secret is whsec_ and the key in base64, or the key itself.
 func NewWebhook(url, secret string) (Target, error) {
 	if !isEndpoint(url) {
-		return nil, errors.New("HARNESS_NOTIFY_WEBHOOK_URL is no http or https URL (it is not shown, it may be secret)")
+		return nil, errors.New("HARNESS_NOTIFY_WEBHOOK_URL must be an http or https URL (its value may be secret and is not shown)")
 	}
 	key := []byte(secret)
 	if encoded, is := strings.CutPrefix(secret, "whsec_"); is {
 		var err error
 		if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-			return nil, errors.New("the secret of the webhook begins with whsec_ and is no base64 after it: make one with " +
+			return nil, errors.New("the webhook secret must be whsec_ and base64: create one with " +
 				"`echo whsec_$(openssl rand -base64 32)`")
 		}
 	}

@@ -94,7 +94,7 @@ type PinnedError struct {
 
 // Error implements error.
 func (e *PinnedError) Error() string {
-	return fmt.Sprintf("session %s cannot go on at this node: %s. It waits for node %s: start that one's server again; "+
+	return fmt.Sprintf("session %s cannot continue at this node: %s. It needs node %s: start its server again; "+
 		"nothing was changed", e.SessionID, e.Reason, e.Owner)
 }
 

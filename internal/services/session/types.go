@@ -331,16 +331,16 @@ var (
 	// ErrWrongTurn means that the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
 	// ErrTurnUnsettled means that it is not known yet whether a turn started; the caller may ask again.
-	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
+	ErrTurnUnsettled = errors.New("it is not known yet whether the turn started")
 	// ErrTurnUnknown means that it will stay unknown whether a turn started, or which one.
-	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
+	ErrTurnUnknown = errors.New("it is unknown whether the turn started")
 	// ErrNotMaterialized means that the runtime has nothing stored under the session's id. The session cannot be
 	// archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
 	// ErrDefaultsLocked means that the configuration sets the controls of new sessions.
 	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")
 	// ErrBadCursor means that this server did not issue the list cursor.
-	ErrBadCursor = errors.New("cursor is not one this server gave out")
+	ErrBadCursor = errors.New("unknown cursor: it was not issued by this server")
 )
 
 // DeletedError means that the session was permanently deleted (410).

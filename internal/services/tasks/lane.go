@@ -50,7 +50,7 @@ func (s *Service) drive(ctx context.Context, l *lane) {
 			continue
 		}
 		if ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Str("session", l.session).Msg("a task cannot go on for now; trying again")
+			s.opts.Logger.Warn().Err(err).Str("session", l.session).Msg("task cannot continue yet; retrying")
 		}
 		s.pause(ctx, l)
 	}

@@ -123,9 +123,9 @@ var (
 	// ErrNotFound: the session has no task with that id.
 	ErrNotFound error = &codedError{operations.CodeTaskNotFound, "task not found"}
 	// ErrExists: the session already has a task with that id.
-	ErrExists error = &codedError{operations.CodeTaskExists, "there is a task of that id already"}
+	ErrExists error = &codedError{operations.CodeTaskExists, "a task with this id already exists"}
 	// ErrNotPending: that tool call needs no decision.
-	ErrNotPending error = &codedError{operations.CodeCallNotPending, "nothing is asked about that tool call"}
+	ErrNotPending error = &codedError{operations.CodeCallNotPending, "that tool call has no pending request"}
 	// ErrYolo: the operator does not allow ModeYolo.
 	ErrYolo error = &codedError{operations.CodeYoloNotAllowed,
 		"the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)"}
@@ -152,7 +152,7 @@ type LimitError struct {
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the %s has %d tasks that are not over, as many as it may have; send it again when one has ended",
+	return fmt.Sprintf("the %s has %d unfinished tasks, which is its limit; retry when one has ended",
 		e.Of, e.Limit)
 }
 
@@ -180,7 +180,7 @@ type MismatchError struct {
 
 // Error implements error.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("tool call %s: the decision's %s is not that of the call, which still waits", e.CallID, e.Field)
+	return fmt.Sprintf("tool call %s: the decision's %s differs from the call's, which is still pending", e.CallID, e.Field)
 }
 
 // Code implements operations.Coded.

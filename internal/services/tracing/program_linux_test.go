@@ -187,7 +187,7 @@ func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 		post()
 	}
 	server.Stop()
-	if !strings.Contains(server.Log(), "the collector did not take the last spans") {
+	if !strings.Contains(server.Log(), "collector rejected the last spans") {
 		t.Errorf("the log does not say what was lost:\n%s", server.Log())
 	}
 }

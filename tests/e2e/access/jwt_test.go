@@ -83,6 +83,17 @@ func TestASignedTokenLogsABrowserIn(t *testing.T) {
 		t.Fatal("a token limited to a project does not log in")
 	}
 	ask(cookie, http.MethodGet, "/api/me", `"projects":["p"]`, http.StatusOK)
+	// A login with another token has not ended: it is refused with what these routes need. CO-24
+	answer, err := http.Post(server.URL+"/api/login", "application/json", strings.NewReader(`{"token":"the-token-of-this-very-test"}`))
+	if err != nil || len(answer.Cookies()) != 1 || answer.Body.Close() != nil {
+		t.Fatalf("the owner's login: %v %v", answer, err)
+	}
+	ask(answer.Cookies()[0], http.MethodGet, "/api/agents/extensions", "This page needs a signed token", http.StatusForbidden)
+	ask(answer.Cookies()[0], http.MethodPost, "/api/agents/extensions/reload", "signed_token_required", http.StatusForbidden)
+	if status, body := server.Ask(http.MethodGet, "/api/agents/extensions", nil); status != http.StatusUnauthorized ||
+		strings.Contains(body, "signed token") {
+		t.Errorf("a program is answered %d %s", status, body)
+	}
 	ask(cookie, http.MethodGet, "/api/tokens", "", http.StatusForbidden)
 	for _, bad := range []jwt.MapClaims{{"role": "agent"}, {"role": "admin", "exp": 1}} {
 		if status, cookie = login(bad); status == http.StatusOK || cookie != nil {

@@ -71,10 +71,10 @@ func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 	if _, ready := server.Call(http.MethodGet, "/readyz", nil); !strings.Contains(fmt.Sprint(ready["access"]), "HARNESS_TRUST_LOCAL") {
 		t.Errorf("readiness says of access: %v", ready["access"])
 	}
-	if !server.Logged("programs of this machine need a token", "harness open") {
+	if !server.Logged("local programs need a token", "harness open") {
 		t.Error("serve does not say that a token is needed")
 	}
-	if _, found := s.Command("doctor"); !strings.Contains(found, "programs of this machine need a token, because HARNESS_RUNTIME_CONFINE=off") {
+	if _, found := s.Command("doctor"); !strings.Contains(found, "local programs need a token because HARNESS_RUNTIME_CONFINE=off") {
 		t.Errorf("the doctor says:\n%s", found)
 	}
 	secret := owner(s)

@@ -118,24 +118,22 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if text, err := os.ReadFile(steered); err != nil || string(text) != "once\n" {
 				t.Errorf("the steered command wrote %q, %v", text, err)
 			}
-			if runtime != "opencode" { // known defect: its request right after an interrupted turn may not be shown
-				// Esc before the model reads a steered message: it is carried out now.
-				u.say("MOCK_HOLD[" + runtime + " again]")
-				if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
-					t.Fatal(err)
-				}
-				// Text that begins after the message would be its answer.
-				b.Eventually("the text before the message shows", func() bool { return b.writes(runtime) })
-				escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
-				u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
-				u.press("Escape")
-				u.answer("Would you like to run", "y")
-				b.Eventually("the message is carried out", func() bool { _, err := os.Stat(escaped); return err == nil })
-				u.say("MOCK_REPLY[really last of " + runtime + "]")
-				u.await("• really last of " + runtime)
-				if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
-					t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
-				}
+			// Esc before the model reads a steered message: it is carried out now.
+			u.say("MOCK_HOLD[" + runtime + " again]")
+			if err := b.s.Model.WaitHeld(t.Context(), runtime+" again"); err != nil {
+				t.Fatal(err)
+			}
+			// Text that begins after the message would be its answer.
+			b.Eventually("the text before the message shows", func() bool { return b.writes(runtime) })
+			escaped := filepath.Join(b.s.Workspace, runtime+"-escaped")
+			u.say("escape " + runtime + ": MOCK_CMD[echo once >> " + escaped + "]")
+			u.press("Escape")
+			u.answer("Would you like to run", "y")
+			b.Eventually("the message is carried out", func() bool { _, err := os.Stat(escaped); return err == nil })
+			u.say("MOCK_REPLY[really last of " + runtime + "]")
+			u.await("• really last of " + runtime)
+			if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
+				t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
 			}
 			u.say("MOCK_PATCH[" + made + "]")
 			u.answer("Would you like to make", "Escape")
@@ -150,8 +148,8 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 	}
 }
 
-// FE-85: a level that a runtime does not enforce is refused with the flags that work, and a runtime that cannot compact
-// says so; the TUI goes on.
+// FE-85: a level that a runtime does not enforce is refused with the flags that work, and a runtime that cannot compact,
+// review or fork says so; the TUI goes on.
 func TestTheTUISaysWhatARuntimeCannot(t *testing.T) {
 	t.Parallel()
 	b := startBench(t)
@@ -162,8 +160,12 @@ func TestTheTUISaysWhatARuntimeCannot(t *testing.T) {
 	u.say("MOCK_REPLY[first answer]")
 	u.await("• first answer")
 	u.enter("/compact", func(screen string) bool { return strings.Contains(screen, "compacts by itself") })
+	u.enter("/review the change", func(screen string) bool { return strings.Contains(screen, "gemini runtime cannot") })
 	u.say("MOCK_REPLY[still here]")
 	u.await("• still here")
+	u.enter("/fork", func(screen string) bool { return strings.Contains(screen, "cannot do this: fork") })
+	u.say("MOCK_REPLY[even now]")
+	u.await("• even now")
 }
 
 // FE-87: a server that is killed while a text is streamed, and while nothing happens, is found again: each text is shown

@@ -79,7 +79,7 @@ func TestLoginsEndEverywhere(t *testing.T) {
 	to(first)
 	provider.Logout("harness", "ann")
 	awaitClosed(t, "ended at the provider", anns)
-	if status, who := me(t, ann, address); status != http.StatusUnauthorized || !strings.Contains(who["message"].(string), "log in again") {
+	if status, who := me(t, ann, address); status != http.StatusUnauthorized || !strings.Contains(who["message"].(string), "sign in again") {
 		t.Errorf("ann is %d %v", status, who)
 	}
 	select {

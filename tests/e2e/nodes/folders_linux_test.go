@@ -179,7 +179,7 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 func TestAFolderThatCannotGoOnWaits(t *testing.T) {
 	t.Parallel()
 	g := newThroughGit(t)
-	folders := map[string]string{"unstored": "was not stored", "occupied": "there is another folder", "refused": "another repository in it"}
+	folders := map[string]string{"unstored": "was not stored", "occupied": "there is another folder", "refused": "contains another repository"}
 	sessions := map[string]string{}
 	at := g.folder
 	for name := range folders {

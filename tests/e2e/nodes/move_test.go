@@ -310,7 +310,7 @@ func TestASessionThatCannotGoOnElsewhereWaits(t *testing.T) {
 		status, answer, _ := n.untilTaken(t, session)
 		if status != http.StatusConflict || programtest.Text(answer, "code") != code ||
 			programtest.Text(answer, "owner", "nodeId") != nodeID(n.siteA) ||
-			!strings.Contains(programtest.Text(answer, "message"), "start that one's server again") {
+			!strings.Contains(programtest.Text(answer, "message"), "start its server again") {
 			t.Errorf("want %s, the answer is %d %v", code, status, answer)
 		}
 	}

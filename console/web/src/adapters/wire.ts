@@ -89,6 +89,10 @@ export function fromRest(entry: RestEntry): Entry {
   };
 }
 
+/** entriesOf are the entries of a window, with who wrote them. */
+export const entriesOf = ({ transcript, authors = {} }: { transcript: RestEntry[]; authors?: Record<string, Author> }): Entry[] =>
+  transcript.map((entry) => ({ ...fromRest(entry), ...(authors[entry.messageId] ? { author: authors[entry.messageId] } : {}) }));
+
 /** A delta: what grows by it, and how the entry begins if it is new. */
 export type Delta = { id: string; part: string; offset: number | undefined; text: string; start: () => Entry };
 

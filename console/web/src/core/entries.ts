@@ -101,10 +101,13 @@ const waits = (entry: Entry) => /^(approval|tool_input|tool_call)\.request/.test
 /** decides reports the entry of a decision. It never folds: who decided is always there to read. */
 export const decides = (entry: Entry) => /^(approval|tool_input|tool_call)\.(?!request)/.test(entry.type);
 
+/** decider is who decided, as far as it is known. */
+const decider = (entry: Entry) => entry.author?.actor ?? entry.item?.decidedBy;
+
 /** alike reports that two decisions are one line: the same person approved, and gave no reason. */
 function alike(a: Entry, b: Entry): boolean {
-  const of = (entry: Entry) => JSON.stringify([entry.type, entry.item?.decision, entry.item?.decidedBy, /fileChange|applyPatch/.test(String(entry.item?.method))]);
-  return a.item?.decision === "accept" && typeof a.item.decidedBy === "string" && of(a) === of(b);
+  const of = (entry: Entry) => JSON.stringify([entry.type, entry.item?.decision, decider(entry), /fileChange|applyPatch/.test(String(entry.item?.method))]);
+  return a.item?.decision === "accept" && typeof decider(a) === "string" && of(a) === of(b);
 }
 
 export function partsOf(ids: string[], entry: (id: string) => Entry, running: boolean): Part[] {

@@ -20,6 +20,7 @@ test("those that wait longest come first, then what runs, then days and months",
 test("filters", () => {
   const failed = session("a", "error", now, { projectId: "p", unread: true });
   expect(["all", "waiting", "running", "failed", "unread"].map((f) => fitsFilter(failed, f as "all", ""))).toEqual([true, false, false, true, true]);
+  expect(fitsFilter({ ...failed, archivedAt: 1 }, "all", "")).toBe(false);
   expect([fitsFilter(failed, "all", "p"), fitsFilter(failed, "all", "q"), fitsFilter(session("b", "idle", now), "all", "none")]).toEqual([true, false, true]);
 });
 

@@ -12,6 +12,7 @@ export const lastAt = (session: Session) => (session.lastEntryAt ?? session.upda
 
 /** fitsFilter reports whether a session is shown. An archived one is in its own list only, which the server makes. */
 export function fitsFilter(session: Session, filter: Filter, project: string): boolean {
+  if (session.archivedAt) return false;
   if (project !== "" && (session.projectId ?? "none") !== project) return false;
   switch (filter) {
     case "waiting": return session.state === "waiting";

@@ -1,10 +1,9 @@
 // Names of people and of files, as a transcript shows them.
-import type { Entry } from "./types";
+import { text } from "../text";
+import type { Author, Session } from "./types";
 
-export type Author = { actor?: string; name?: string };
-
-/** authorOf is who wrote an entry, as far as the server says so. */
-export const authorOf = (entry: Entry): Author | undefined => (entry as { author?: Author }).author;
+/** named is what people call an author. */
+export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
 
 /** initials are those of a name: of its first and last part. */
 export function initials(name: string): string {
@@ -17,3 +16,6 @@ export function within(path: string, folder: string | undefined): string {
   const start = folder ? `${folder.replace(/\/$/, "")}/` : "";
   return start && path.startsWith(start) ? path.slice(start.length) : path;
 }
+
+/** titleOf is a session's title; what the server calls one without a message is said in the page's language. */
+export const titleOf = ({ title, titleSource }: Session) => (title === "" || (!titleSource && title === "New session") ? text.list.fresh : title);

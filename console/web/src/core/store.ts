@@ -72,7 +72,9 @@ export class Store {
   constructor(private readonly now: () => number = Date.now) {}
 
   setSessions(sessions: Session[], pos: number) {
+    const archived = [...this.sessions.values()].filter((s) => s.archivedAt && this.open.has(s.sessionId)); // no list has them
     this.sessions.clear();
+    for (const session of archived) this.sessions.set(session.sessionId, session);
     for (const session of sessions) this.sessions.set(session.sessionId, session);
     this.listPos = pos;
     this.recent = this.recent.filter((one) => one.pos > pos);
@@ -85,12 +87,6 @@ export class Store {
     this.sessions.set(session.sessionId, session);
     this.list.touch();
     this.open.get(session.sessionId)?.signal.touch();
-    this.flush();
-  }
-
-  removeSession(sessionId: string) {
-    this.sessions.delete(sessionId);
-    this.list.touch();
     this.flush();
   }
 
@@ -273,6 +269,9 @@ export class Store {
         break;
       case "plan":
         open.plan = meaning.plan;
+        break;
+      case "authored":
+        transcript.authored(meaning.turnId, meaning.number, meaning.author);
         break;
       case "queue":
         open.queue = meaning.queue;

@@ -84,3 +84,14 @@ test("turns that were rolled back leave", () => {
   t.removeTurns(["2"]);
   expect([t.ids, t.rows.has("b")]).toEqual([["a"], false]);
 });
+
+test("who wrote a message stands at its entry, whichever of the two comes first", () => {
+  const transcript = new Transcript("s");
+  const message = (messageId: string): Entry => ({ messageId, turnId: "t", role: "user", type: "userMessage", status: "complete", texts: { text: messageId } });
+  transcript.authored("t", 1, { actor: "token:ann", name: "Ann" });
+  transcript.upsert(message("a"));
+  transcript.upsert(message("b"));
+  transcript.authored("t", 2, { actor: "token:bob" });
+  transcript.upsert(message("a")); // once more, from another source
+  expect(transcript.ids.map((id) => transcript.rows.get(id)!.entry.author?.actor)).toEqual(["token:ann", "token:bob"]);
+});

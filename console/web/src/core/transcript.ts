@@ -1,6 +1,6 @@
 // The part of one transcript that is in memory. Views subscribe to the list and to single rows; none is notified before
 // flush, so that many frames cost one render.
-import type { Entry } from "./types";
+import type { Author, Entry } from "./types";
 
 export type Row = { entry: Entry; rev: number; subs: Set<() => void> };
 
@@ -23,6 +23,8 @@ export class Transcript {
   /** Called when a text has a hole, which only a reload fills. */
   onHole: () => void = () => {};
 
+  /** Who wrote messages that have no entry yet, by turn and number. */
+  private readonly coming = new Map<string, Author>();
   private readonly subs = new Set<() => void>();
   private readonly dirty = new Set<string>();
   private listDirty = false;
@@ -86,8 +88,25 @@ export class Transcript {
       this.ids = [...this.ids, entry.messageId];
       this.shift = false;
       this.listDirty = true;
+      if (entry.type === "userMessage") {
+        const number = this.ids.filter((id) => this.rows.has(id) && this.isMessageOf(entry.turnId, id)).length + 1;
+        const author = this.coming.get(`${entry.turnId}/${number}`);
+        if (author) entry = { ...entry, author };
+      }
     }
     this.put(entry, false);
+  }
+
+  /** authored takes who wrote a message of a turn, by its number there, beginning with 1. */
+  authored(turnId: string, number: number, author: Author) {
+    const id = this.ids.filter((id) => this.isMessageOf(turnId, id))[number - 1];
+    if (id) this.put({ ...this.rows.get(id)!.entry, author }, false);
+    else this.coming.set(`${turnId}/${number}`, author);
+  }
+
+  private isMessageOf(turnId: string, id: string): boolean {
+    const { entry } = this.rows.get(id)!;
+    return entry.type === "userMessage" && entry.turnId === turnId;
   }
 
   /** grow takes a delta: what comes twice, or late, changes nothing. */

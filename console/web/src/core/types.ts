@@ -16,6 +16,7 @@ export type Entry = {
   item?: Record<string, unknown>;
   startedAt?: number;
   completedAt?: number;
+  author?: Author;
 };
 
 /** A session as lists have it. What the server says only to newer clients is always there in this one. */
@@ -28,7 +29,8 @@ export type Session =
     titleSource?: "auto" | "user" | "agent";
     /** What happens now; text is a summary, a command, files with counts, or a reason. */
     line?: { kind: "approval" | "edit" | "question" | "tool" | "running" | "editing" | "retrying" | "failed"; text: string; at?: number } | null;
-    branch?: string;
+    /** The Git branch of its folder. */
+    branch?: string | null;
     archivedAt?: number;
     archivedBy?: Author;
     /** The user has not read the end of it. */

@@ -7,7 +7,7 @@ import { text } from "../text";
 import { ApproveMany } from "./ApproveMany";
 import { Icon } from "../ui/Icon";
 import { Who } from "../ui/Who";
-import { authorOf } from "../core/names";
+import { named } from "../core/names";
 import { typing, useClient, useList, useNow, useSignal } from "../ui/hooks";
 import { usePreferences } from "../ui/preferences";
 import { RequestCard, SettledLine } from "../ui/RequestCard";
@@ -31,7 +31,7 @@ function Before({ request }: { request: Request }) {
         <div className="before">
           {before.map((e) => e.role === "system" ? <p key={e.messageId} className="line"><Icon name={e.type === "fileChange" ? "file-pen" : "terminal"} /><span className="mono clip">{title(e)}</span></p> : (
             <div key={e.messageId}>
-              <Who name={e.role === "assistant" ? agentName(session?.runtime ?? "") : authorOf(e)?.name ?? text.talk.unknown} program={e.role === "assistant"} at={e.startedAt ?? e.completedAt} />
+              <Who name={e.role === "assistant" ? agentName(session?.runtime ?? "") : e.author ? named(e.author) : text.talk.unknown} program={e.role === "assistant"} at={e.startedAt ?? e.completedAt} />
               <p>{(e.texts.text ?? "").slice(-400)}</p>
             </div>
           ))}

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import { Link as To, useSearch } from "wouter";
 import { agentName } from "../core/entries";
+import { titleOf } from "../core/names";
 import type { Open } from "../core/store";
-import { clock, timeOf } from "../core/time";
+import { clock, dayOf, timeOf } from "../core/time";
 import type { Request, Session } from "../core/types";
 import { text } from "../text";
 import { Activity, useTurnClock } from "../ui/Activity";
@@ -25,6 +26,7 @@ const doubled = 3000;
 /** Pill is the state of a session, with the clock of its turn. */
 function Pill({ open, session }: { open: Open; session: Session }) {
   const turn = useTurnClock(open, session);
+  if (session.archivedAt) return <span className="pill" data-state="archived">{text.talk.archived}</span>;
   const state = text.states[session.state] ?? session.state;
   return (
     <span className={`pill ${session.state}`} data-state={session.state}>
@@ -45,11 +47,12 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
     <header className="head">
       <To href="/sessions" className="button icon ghost back" aria-label={text.session.back}><Icon name="arrow-left" /></To>
       <div className="head-text">
-        <h1 className="clip" tabIndex={-1} title={session?.title}>{session?.title ?? open.sessionId}</h1>
+        <h1 className="clip" tabIndex={-1} title={session && titleOf(session)}>{session ? titleOf(session) : open.sessionId}</h1>
         {session && <Pill open={open} session={session} />}
         {session && (
           <div className="meta">
             <Fact icon="bot" title={session.runtime}>{agentName(session.runtime)}</Fact>
+            {session.branch && <Fact icon="git-branch">{session.branch}</Fact>}
             <Fact icon="folder" title={session.cwd}>{project ?? session.cwd.split("/").at(-1) ?? session.cwd}</Fact>
             {share !== null && <Fact>{text.talk.share(share)}</Fact>}
           </div>
@@ -143,12 +146,27 @@ function Session({ open, session, toField }: { open: Open; session: Session | un
             <Queue open={open} />
             <Unsent open={open} />
             <Activity open={open} session={session} stop={stop} escaped={escaped} />
-            <Composer key={open.sessionId} open={open} session={session} stop={stop} />
+            {session?.archivedAt ? <Archived session={session} /> : <Composer key={open.sessionId} open={open} session={session} stop={stop} />}
           </div>
         </div>
         {panel.shown && <Panel open={open} session={session} panel={panel} />}
       </div>
     </>
+  );
+}
+
+/** Archived stands in place of the composer: who archived the session, and the way back. */
+function Archived({ session }: { session: Session }) {
+  const client = useClient();
+  const { archivedAt, archivedBy } = session;
+  const name = archivedBy ? client.nameOf(archivedBy.actor, archivedBy.name) : null;
+  const back = () => void client.unarchive(session.sessionId).then(() => client.store.putSession({ ...session, archivedAt: undefined, archivedBy: undefined }), (err: Error) => client.say(err.message));
+  return (
+    <div className="composer view-only line-row">
+      <Icon name="archive" />
+      <span className="grow dim">{text.talk.archivedBy(name === text.request.you ? text.talk.you : name, dayOf(archivedAt! * 1000))}</span>
+      {client.may("work") && <button type="button" onClick={back}><Icon name="archive-restore" />{text.side.unarchive}</button>}
+    </div>
   );
 }
 

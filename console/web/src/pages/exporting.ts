@@ -1,26 +1,26 @@
 // A session as a file that the browser saves. It is read from the server whole, whatever of it is in memory.
-import { fromRest, type RestEntry } from "../adapters/wire";
+import { entriesOf, type RestEntry } from "../adapters/wire";
 import type { Client } from "../client";
 import { agentName } from "../core/entries";
 import { markdownOf } from "../core/export";
 import { Markdown } from "../core/markdown";
-import { authorOf } from "../core/names";
-import type { Entry, Session } from "../core/types";
+import { named } from "../core/names";
+import type { Author, Entry, Session } from "../core/types";
 import { text } from "../text";
 
 export type Format = "md" | "html" | "json";
 
-type Window = { transcript: RestEntry[]; window: { before: string | null } };
+type Window = { transcript: RestEntry[]; authors?: Record<string, Author>; window: { before: string | null } };
 const types: Record<Format, string> = { md: "text/markdown", html: "text/html", json: "application/json" };
 
-async function read(client: Client, sessionId: string): Promise<RestEntry[]> {
+async function read(client: Client, sessionId: string): Promise<Pick<Window, "transcript" | "authors">> {
   const path = `/api/sessions/${encodeURIComponent(sessionId)}?view=console&limit=500`;
-  let { transcript, window: { before } } = await client.api.get<Window>(path);
+  let { transcript, authors, window: { before } } = await client.api.get<Window>(path);
   while (before !== null) {
     const older = await client.api.get<Window>(`${path}&before=${encodeURIComponent(before)}`);
-    [transcript, before] = [[...older.transcript, ...transcript], older.window.before];
+    [transcript, authors, before] = [[...older.transcript, ...transcript], { ...older.authors, ...authors }, older.window.before];
   }
-  return transcript;
+  return { transcript, authors };
 }
 
 const escaped = (said: string) => said.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -32,10 +32,10 @@ function page(title: string, markdown: string): string {
 
 /** exportSession has the browser save a session. */
 export async function exportSession(client: Client, session: Session, format: Format): Promise<void> {
-  const entries = await read(client, session.sessionId);
-  const nameOf = (entry: Entry) => (entry.role === "assistant" ? agentName(session.runtime) : authorOf(entry)?.name ?? text.talk.unknown);
-  const markdown = () => markdownOf(session.title, entries.map(fromRest), nameOf);
-  const file = format === "json" ? JSON.stringify({ session, transcript: entries }, null, 2) : format === "md" ? markdown() : page(session.title, markdown());
+  const all = await read(client, session.sessionId);
+  const nameOf = (entry: Entry) => (entry.role === "assistant" ? agentName(session.runtime) : entry.author ? named(entry.author) : text.talk.unknown);
+  const markdown = () => markdownOf(session.title, entriesOf(all), nameOf);
+  const file = format === "json" ? JSON.stringify({ session, ...all }, null, 2) : format === "md" ? markdown() : page(session.title, markdown());
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([file], { type: `${types[format]};charset=utf-8` }));
   link.download = `${session.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "session"}.${format}`;

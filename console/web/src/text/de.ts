@@ -19,14 +19,14 @@ export function german(counted: Counted): Texts {
       gap: "Nach einer Lücke neu verbunden. Alles wurde neu geladen.", replaced: "Die Daten des Servers wurden wiederhergestellt. Alles wurde neu geladen.", unreachable: "Der Server ist nicht erreichbar. Neuer Versuch…",
     },
     upgrade: { message: "Harness wurde aktualisiert.", reload: "Neu laden", note: "Entwürfe bleiben erhalten.", dismiss: "Ausblenden" },
-    states: { idle: "Bereit", running: "Läuft", waiting: "Wartet auf dich", error: "Fehlgeschlagen", unresponsive: "Antwortet nicht" },
+    states: { idle: "Bereit", running: "Läuft", waiting: "Braucht dich", error: "Fehlgeschlagen", unresponsive: "Antwortet nicht" },
     list: {
       label: "Sitzungen", fresh: "Neue Sitzung", filter: "Sitzungen durchsuchen",
-      none: "Keine passende Sitzung.", clear: "Filter zurücksetzen", elsewhere: "Kein Projekt", first: "Noch keine Sitzungen. Beginne mit „Neue Sitzung“.", more: "Mehr laden", unread: "Ungelesen",
+      none: "Keine passende Sitzung.", clear: "Filter zurücksetzen", elsewhere: "Kein Projekt", first: "Noch keine Sitzungen. Starte mit „Neue Sitzung“.", more: "Mehr laden", unread: "Ungelesen",
       asks: (line) => `Frage: ${line}`, run: (line) => `Ausführen: ${line}`, edit: (line) => `Ändern: ${line}`, untitled: "Sitzung ohne Titel",
     },
     session: {
-      pick: "Wähle eine Sitzung oder beginne eine neue.", stop: "Anhalten", escape: "Zum Anhalten noch einmal Esc drücken", more: "Weitere Aktionen", rename: "Umbenennen…", title: "Titel", archive: "Archivieren", fork: "Abzweigen",
+      pick: "Wähle eine Sitzung oder starte eine neue.", stop: "Anhalten", escape: "Zum Anhalten noch einmal Esc drücken", more: "Weitere Aktionen", rename: "Umbenennen…", title: "Titel", archive: "Archivieren", fork: "Abzweigen",
       remove: "Löschen…", back: "Zurück zu den Sitzungen", loading: "Wird geladen…", empty: "Noch keine Nachrichten. Schreib, was zu tun ist.", copy: "Kopieren", copied: "Kopiert", transcript: "Verlauf",
       follow: (count) => `${count} neu`, bottom: "Zum Neuesten", older: "Frühere Nachrichten werden geladen…", sending: "Wird gesendet…", failed: "Diese Sitzung konnte nicht geladen werden: ",
       newBehind: "Neu seit deinem letzten Besuch", unread: "Als ungelesen markieren", panel: "Details zur Sitzung", plan: "Plan", context: "Kontext", where: "Ordner", changes: "Änderungen",
@@ -71,13 +71,13 @@ export function german(counted: Counted): Texts {
       held: (why) => `Nicht gesendet: ${why ?? "der Server nennt keinen Grund"}. Bearbeite, sende oder entferne sie.`, images: (count) => n(count, "Bild", "Bilder"), label: "Eingereihte Nachricht",
     },
     request: {
-      needs: "Wartet auf dich", command: (agent) => `${agent} möchte einen Befehl ausführen`, files: (agent, count) => `${agent} möchte ${count === 0 ? "Dateien" : n(count, "Datei", "Dateien")} ändern`,
+      needs: "Braucht dich", command: (agent) => `${agent} möchte einen Befehl ausführen`, files: (agent, count) => `${agent} möchte ${count === 0 ? "Dateien" : n(count, "Datei", "Dateien")} ändern`,
       tool: (agent, tool) => `${agent} möchte ${tool || "ein Werkzeug"} verwenden`, question: (agent) => `${agent} fragt`, permissions: (agent) => `${agent} möchte mehr Zugriff`,
       anAgent: "Ein Agent", approve: "Erlauben", session: "Für diese Sitzung erlauben", always: "Diesen Befehl immer erlauben", decline: "Ablehnen", why: "Mit Begründung ablehnen…",
       aims: { approve: "Enter erlaubt", session: "Enter erlaubt es für diese Sitzung", always: "Enter erlaubt es immer", decline: "Enter lehnt ab", reason: "Enter fragt nach der Begründung" }, cancels: "Esc bricht ab",
       aimed: (button, what) => `${button}: ${what}`, reason: "Was soll stattdessen geschehen? (optional)", answer: "Antworten", skip: "Überspringen", other: "Etwas anderes",
       several: "(mehrere möglich)", lines: "Antworten, eine pro Zeile", refuse: "Ablehnen", result: "Ergebnis", waiting: (age) => `Wartet seit ${age}`, in: (folder) => `in ${folder}`,
-      you: "Du", declined: "abgelehnt", news: (session, line) => `${session} wartet auf dich: ${line}`,
+      you: "Du", declined: "abgelehnt", news: (session, line) => `${session} braucht dich: ${line}`,
     },
     inbox: {
       title: "Eingang", waiting: (count) => n(count, "Anfrage", "Anfragen"), none: "Alles erledigt. Hier erscheinen Anfragen von Agenten.",
@@ -85,7 +85,7 @@ export function german(counted: Counted): Texts {
       would: "Details der Anfrage", before: "Vor dieser Anfrage", open: "Sitzung öffnen",
     },
     settings: {
-      who: "Du", may: { owner: "Darf alles", admin: "Darf alles", operator: "Darf Sitzungen beginnen und Anfragen entscheiden", viewer: "Darf lesen", ci: "Darf Einträge schreiben" },
+      who: "Du", may: { owner: "Darf alles", admin: "Darf alles", operator: "Darf Sitzungen starten und Anfragen entscheiden", viewer: "Darf lesen", ci: "Darf Einträge schreiben" },
       roles: { owner: "Eigentümer", admin: "Admin", operator: "Operator", viewer: "Leser", ci: "CI" },
       logout: "Abmelden", theme: "Farben", system: "Wie das System", light: "Hell", dark: "Dunkel", language: "Sprache",
       keys: "Tastenkürzel mit einem Buchstaben", keysNote: "G, J, K, X, ? und die Buchstaben auf einer Anfrage mit Fokus. Ein Buchstabe erlaubt nie etwas, nur Enter.", api: "API-Referenz",
@@ -99,7 +99,7 @@ export function german(counted: Counted): Texts {
     message: {
       link: "Link kopieren", fork: "Hier abzweigen…", back: "Hierher zurück…", doBack: "Zurücksetzen", far: "Geh zuerst zum Neuesten und versuch es dann noch einmal.",
       backNote: (turns) => (turns === 0 ? "Es gibt nichts zurückzusetzen." : `Entfernt ${turns === 1 ? "den letzten Durchgang" : `die letzten ${n(turns, "Durchgang", "Durchgänge")}`} aus dem Gespräch. Dateien bleiben, wie sie sind.`),
-      forkNote: (turns) => `Beginnt hier eine neue Sitzung${turns === 0 ? "" : turns === 1 ? ", ohne den letzten Durchgang" : `, ohne die letzten ${n(turns, "Durchgang", "Durchgänge")}`}. Diese Sitzung ändert sich nicht.`,
+      forkNote: (turns) => `Startet hier eine neue Sitzung${turns === 0 ? "" : turns === 1 ? ", ohne den letzten Durchgang" : `, ohne die letzten ${n(turns, "Durchgang", "Durchgänge")}`}. Diese Sitzung ändert sich nicht.`,
       draft: "Der Text kommt zurück ins Nachrichtenfeld.",
       dropped: "Angehalten, bevor der Agent das gelesen hat.",
     },
@@ -118,7 +118,7 @@ export function german(counted: Counted): Texts {
       ],
     },
     notify: {
-      ask: "Möchtest du benachrichtigt werden, wenn ein Agent dich braucht?", yes: "Einschalten", no: "Jetzt nicht", request: "wartet auf dich", ended: "ist fertig", failed: "ist fehlgeschlagen",
+      ask: "Möchtest du benachrichtigt werden, wenn ein Agent dich braucht?", yes: "Einschalten", no: "Jetzt nicht", request: "braucht dich", ended: "ist fertig", failed: "ist fehlgeschlagen",
       title: "Benachrichtigungen", on: "Wenn dieser Tab im Hintergrund ist", sound: "Ton abspielen", try: "Anhören", refused: "Benachrichtigungen sind blockiert. Erlaube sie für diese Seite in den Einstellungen deines Browsers.",
       push: "Wenn Harness geschlossen ist", pushNote: "Über den Push-Dienst deines Browsers, verschlüsselt für diesen Browser.", pushFailed: "Push-Benachrichtigungen ließen sich nicht einschalten: ",
       unable: "Push braucht HTTPS oder localhost, einen Browser mit Web Push und einen Server, der den Push-Dienst erreicht.",
@@ -130,7 +130,7 @@ export function german(counted: Counted): Texts {
       payload: "Eingabe", result: "Ergebnis", error: "Fehler", timeline: "Ablauf", cancel: "Job abbrechen", source: "Gestartet aus Sitzung", worker: "Läuft in Sitzung", everyType: "Alle Typen", again: "Noch einmal ausführen",
       more: (count) => `Die neuesten ${count}. Ältere findest du mit Filtern.`, filter: "Nach Typ filtern", attempt: (count, of) => `Versuche: ${count}/${of}`,
       canceling: "Wird abgebrochen…", over: "Dieser Job ist schon zu Ende.",
-      steps: { createdAt: "Angelegt", startedAt: "Begonnen", lastAttemptAt: "Letzter Versuch", nextAttemptAt: "Nächster Versuch", cancelRequestedAt: "Abbruch verlangt", completedAt: "Beendet" },
+      steps: { createdAt: "Angelegt", startedAt: "Gestartet", lastAttemptAt: "Letzter Versuch", nextAttemptAt: "Nächster Versuch", cancelRequestedAt: "Abbruch verlangt", completedAt: "Beendet" },
       states: { queued: "Eingereiht", running: "Läuft", completed: "Fertig", failed: "Fehlgeschlagen", canceled: "Abgebrochen" },
     },
     events: {
@@ -168,6 +168,7 @@ export function german(counted: Counted): Texts {
       again: "Du wurdest abgemeldet. Melde dich wieder an; deine Entwürfe bleiben erhalten.",
     },
     talk: {
+      archived: "Archiviert", archivedBy: (who, day) => `Archiviert${who ? ` von ${who}` : ""} · ${day}`,
       you: "dir", unknown: "Unbekannt", program: "CI", agent: "Agent", fixed: "Fest für diese Sitzung", access: "Zugriff", custom: "Eigene", rules: "Eigene Regeln …", on: "An", off: "Aus",
       openNetwork: "Ohne Sandbox ist das Netz immer an.",
       presets: {
@@ -177,7 +178,7 @@ export function german(counted: Counted): Texts {
       reach: { "read-only": "Darf nur lesen", "workspace-write": "Darf in diesem Ordner schreiben", "danger-full-access": "Keine Sandbox" }, noNetwork: "Kein Netz",
       moreApprove: "Weitere Arten zu genehmigen", moreDecline: "Weitere Arten abzulehnen", moreSend: "Weitere Arten zu senden", deciding: "Deine Entscheidung wird gesendet …", operators: "Nur Operatoren können entscheiden.",
       others: (count) => n(count, "weitere Anfrage", "weitere Anfragen"), next: (agent) => `Sag ${agent}, wie es weitergeht`,
-      running: (line) => `Führt ${line} aus`, editing: (file) => `Bearbeitet ${file || "Dateien"}`, writing: "Schreibt", thinking: "Denkt nach", waits: "Wartet auf dich", turn: (clock) => `Runde ${clock}`,
+      running: (line) => `Führt ${line} aus`, editing: (file) => `Bearbeitet ${file || "Dateien"}`, writing: "Schreibt", thinking: "Denkt nach", waits: "Braucht dich", turn: (clock) => `Runde ${clock}`,
       reads: (count) => `${n(count, "Datei", "Dateien")} gelesen`, commands: (count) => n(count, "Befehl", "Befehle"), edits: (count) => n(count, "Änderung", "Änderungen"), interrupted: (after) => `Nach ${after} unterbrochen`,
       lost: "Bild nicht mehr gespeichert", close: "Schließen", asText: "Als Text öffnen",
       unsent: "Noch nicht gesendete Nachrichten", willSend: "Wird gesendet, sobald der Server wieder da ist", notSent: (time) => `Seit ${time} nicht gesendet`,

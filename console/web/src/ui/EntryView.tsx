@@ -1,6 +1,6 @@
 import { memo, useState } from "react";
 import { agentName, decides, outcome, sentence } from "../core/entries";
-import { authorOf } from "../core/names";
+import { named } from "../core/names";
 import { textAndPictures } from "../core/pictures";
 import { took } from "../core/time";
 import type { Transcript } from "../core/transcript";
@@ -23,14 +23,12 @@ const attributes = ({ entry, marked }: EntryProps) => ({ "data-id": entry.messag
 
 /** Said is a message of a person, or of a program that writes as one. */
 function Said({ transcript, entry, marked }: EntryProps) {
-  const client = useClient();
   const said = textAndPictures(entry.texts.text ?? "").text;
-  const author = authorOf(entry);
   const program = entry.type !== "userMessage";
-  const name = author?.name || (author?.actor ? client.nameOf(author.actor) : program ? text.talk.program : text.talk.unknown);
+  const name = entry.author ? named(entry.author) : program ? text.talk.program : text.talk.unknown;
   return (
     <article className="entry user" {...attributes({ transcript, entry, marked })}>
-      <Who name={name} program={program} at={entry.startedAt ?? entry.completedAt}><MessageActions transcript={transcript} entry={entry} said={said} /></Who>
+      <Who name={name} program={program} at={entry.author?.at ?? entry.startedAt ?? entry.completedAt}><MessageActions transcript={transcript} entry={entry} said={said} /></Who>
       {said !== "" && <div className="said"><Folded said={said} /></div>}
       <Pictures entry={entry} />
       {entry.status === "canceled" && <p className="line">{text.message.dropped}</p>}
@@ -43,9 +41,8 @@ function Answer({ transcript, entry, marked }: EntryProps) {
   const client = useClient();
   const done = entry.status !== "streaming";
   const program = entry.type !== "agentMessage" && entry.texts.text !== undefined;
-  const author = authorOf(entry);
   const runtime = client.store.sessions.get(transcript.sessionId)?.runtime ?? "";
-  const name = program ? author?.name || (author?.actor ? client.nameOf(author.actor) : text.talk.program) : agentName(runtime);
+  const name = !program ? agentName(runtime) : entry.author ? named(entry.author) : text.talk.program;
   return (
     <article className="entry assistant" {...attributes({ transcript, entry, marked })}>
       <Who name={name} program at={entry.startedAt ?? entry.completedAt}>{done && <MessageActions transcript={transcript} entry={entry} said={entry.texts.text ?? ""} />}</Who>

@@ -18,7 +18,7 @@ export function lineOf(request: Request): string {
   const quoted = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (['"])([\s\S]*)\1$/.exec(line);
   if (line) return quoted ? quoted[2]! : line;
   if (request.questions[0]) return request.questions[0].question;
-  const paths = changesOf(request.details).map((change) => change.path);
+  const paths = (request.changes ?? changesOf(request.details)).map((change) => change.path);
   return paths.length > 0 ? paths.join(", ") : String(request.details.tool ?? request.summary);
 }
 
@@ -42,7 +42,7 @@ const none: Change[] = [];
 /** useChanges are the changes of files that a request asks for: its own, or those of the step it belongs to. */
 export function useChanges(request: Request): Change[] {
   const client = useClient();
-  const own = changesOf(request.details);
+  const own = request.changes ?? changesOf(request.details);
   const missing = own.length === 0 && edits(request);
   useEffect(() => {
     if (missing) client.open(request.threadId);
@@ -56,7 +56,7 @@ export function useChanges(request: Request): Change[] {
 
 /** Asked is the command or the changes that are asked for, and the agent's reason. */
 export function Asked({ request, changes, cwd }: { request: Request; changes: Change[]; cwd: string | undefined }) {
-  const { reason } = request.details;
+  const reason = request.reason ?? request.details.reason;
   return (
     <>
       {changes.length > 0 ? <DiffView changes={changes} cwd={cwd} /> : request.kind !== "question" && <pre className="command" tabIndex={0}>{lineOf(request)}</pre>}

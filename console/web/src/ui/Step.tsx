@@ -65,8 +65,8 @@ function Raw({ entry }: { entry: Entry }) {
 /** Stopped says who stopped a turn, and when. */
 function Stopped({ entry }: { entry: Entry }) {
   const client = useClient();
-  const who = entry.item?.stoppedBy;
-  const name = typeof who === "string" ? client.nameOf(who) : null;
+  const { author, item } = entry;
+  const name = author ? client.nameOf(author.actor, author.name) : typeof item?.stoppedBy === "string" ? client.nameOf(item.stoppedBy) : null;
   const line = name === null ? text.stopped : text.stoppedBy(name === text.request.you ? text.talk.you : name);
   return <p className="line" role="status"><Icon name="circle-stop" /><span>{line}{entry.completedAt ? ` · ${timeOf(entry.completedAt)}` : ""}</span></p>;
 }

@@ -125,7 +125,7 @@ export function TranscriptView({ open, running }: { open: Open; running: boolean
           </Virtualizer>
           {parts.length === 0 && open.sending.length === 0 && !open.loading && <p className="dim center empty">{text.session.empty}</p>}
           {open.sending.map((message) => (
-            <article key={message.key} className="entry user sending"><Who name={text.request.you} /><div className="said">{message.text}</div><p className="line">{text.session.sending}</p></article>
+            <article key={message.key} className="entry user sending"><Who name={client.me?.name || text.request.you} /><div className="said">{message.text}</div><p className="line">{text.session.sending}</p></article>
           ))}
         </div>
       </div>

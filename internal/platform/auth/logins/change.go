@@ -147,7 +147,7 @@ func (s *Service) settle(ctx context.Context, changed ...row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()
 	if err := s.reread(ctx); err != nil {
-		s.opts.Logger.Warn().Err(err).Msg("cannot read the logins after a change; taking the change as it is")
+		s.opts.Logger.Warn().Err(err).Msg("cannot reload the logins after a change; using the change itself")
 		for _, r := range changed {
 			s.apply(r)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoProvider means that no login provider has that name.
-var ErrNoProvider = errors.New("there is no such OpenID Connect provider to log in at")
+var ErrNoProvider = errors.New("unknown OpenID Connect provider")
 
 // Flow is a browser's state during a login at the provider. A browser that returns without it started no login here.
 type Flow struct {
@@ -46,7 +46,7 @@ func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back
 		return Identity{}, ErrNoProvider
 	}
 	if flow.State == "" || subtle.ConstantTimeCompare([]byte(flow.State), []byte(back.Get("state"))) != 1 {
-		return Identity{}, refused("invalid_login_state", "this browser began no such login, or another one since: log in again")
+		return Identity{}, refused("invalid_login_state", "this browser did not start this sign-in, or started another one since: sign in again")
 	}
 	client, about, err := issuer.configuration(ctx, p, redirect)
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *Set) BeginDevice(ctx context.Context, name string) (Device, error) {
 		return Device{}, err
 	}
 	if client.Endpoint.DeviceAuthURL == "" {
-		return Device{}, refused("login_refused", "provider %s knows no device flow (RFC 8628): log in with a browser", p.Name)
+		return Device{}, refused("login_refused", "provider %s has no device flow (RFC 8628): sign in with a browser", p.Name)
 	}
 	var options []oauth2.AuthCodeOption
 	if p.secret != "" {

@@ -31,7 +31,7 @@ const Prefix = "hro_"
 const hashFile = "owner-token.sha256"
 
 // ErrNoPlace means that the user has no configuration folder.
-var ErrNoPlace = errors.New("there is no folder for the owner's token: set HOME, or XDG_CONFIG_HOME to an absolute path")
+var ErrNoPlace = errors.New("no folder for the owner's token: set HOME, or XDG_CONFIG_HOME to an absolute path")
 
 // ConfigFolder returns the folder with the user's harness settings: XDG_CONFIG_HOME/harness, or else
 // HOME/.config/harness. lookup is os.Getenv. The error is ErrNoPlace.
@@ -169,7 +169,7 @@ func (t *Token) Read() (string, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
-		return "", errors.Join(err, fmt.Errorf("others may read %s, so it is no secret: chmod 600 it, or better, %s", t.path, Remedy))
+		return "", errors.Join(err, fmt.Errorf("other users can read %s: chmod 600 it, or better, %s", t.path, Remedy))
 	}
 	content := make([]byte, 256)
 	n, err := file.Read(content)

@@ -172,7 +172,7 @@ func (s *Service) settle(ctx context.Context, changed row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()
 	if err := s.refresh(ctx); err != nil {
-		s.opts.Logger.Warn().Err(err).Msg("cannot read the access tokens after a change; taking the change as it is")
+		s.opts.Logger.Warn().Err(err).Msg("cannot reload the access tokens after a change; using the change itself")
 		s.apply(changed)
 	}
 }

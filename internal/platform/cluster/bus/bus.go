@@ -108,7 +108,7 @@ func (b *Bus) keep(ctx context.Context, use func(context.Context, *database.Chan
 			wait = firstRetry // it worked
 		}
 		b.opts.Logger.Warn().Err(err).Dur("again_in_ms", wait).
-			Msg("the notification channel is lost; events of other nodes arrive with the poll until it is back")
+			Msg("notification channel lost; polling for events of other nodes until it is back")
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

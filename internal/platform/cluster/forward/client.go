@@ -243,7 +243,7 @@ func Relay(w http.ResponseWriter, r *http.Request, ask func(r *http.Request, own
 	}
 	defer answer.Body.Close()
 	if err := relayed(w, answer); err != nil {
-		telemetry.Log(r.Context()).Warn().Err(err).Str("node", owner).Msg("the answer of the owner broke off")
+		telemetry.Log(r.Context()).Warn().Err(err).Str("node", owner).Msg("response of the owning node ended early")
 		panic(http.ErrAbortHandler) // half of the answer is already sent
 	}
 	return nil

@@ -171,11 +171,11 @@ func TestIncompleteWorkspaceIsRefused(t *testing.T) {
 		prepare func(s *site)
 		want    string
 	}{
-		"is gone":                {func(s *site) { s.do(os.RemoveAll(s.folder)) }, "is no folder"},
-		"another repository":     {func(s *site) { s.command("git", "init", "-q", s.folder+"/in"); s.write("in/x", ""); s.inner("in") }, "another repository in it (in)"},
+		"is gone":                {func(s *site) { s.do(os.RemoveAll(s.folder)) }, "is not a folder"},
+		"another repository":     {func(s *site) { s.command("git", "init", "-q", s.folder+"/in"); s.write("in/x", ""); s.inner("in") }, "contains another repository (in)"},
 		"a part of one":          {func(s *site) { s.git("init", "-q"); s.do(os.Mkdir(s.folder+"/sub", 0o755)); s.folder += "/sub" }, "of the repository"},
-		"a work tree":            {func(s *site) { s.write(".git", "gitdir: /elsewhere\n") }, ".git leads out of it"},
-		"a link to a repository": {func(s *site) { s.do(os.Symlink(s.remote, s.folder+"/.git")) }, ".git leads out of it"},
+		"a work tree":            {func(s *site) { s.write(".git", "gitdir: /elsewhere\n") }, ".git points out of it"},
+		"a link to a repository": {func(s *site) { s.do(os.Symlink(s.remote, s.folder+"/.git")) }, ".git points out of it"},
 		"shallow":                {func(s *site) { s.git("init", "-q"); s.write(".git/shallow", "") }, "--unshallow"},
 		"alternates":             {func(s *site) { s.git("init", "-q"); s.write(".git/objects/info/alternates", s.remote) }, "repack -a -d"},
 		"SHA-256": {func(s *site) {

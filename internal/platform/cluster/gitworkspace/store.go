@@ -102,7 +102,7 @@ func removed(path string) error {
 func inspect(folder string) (repository bool, err error) {
 	info, err := os.Lstat(folder)
 	if err != nil || !info.IsDir() {
-		return false, refusedError(fmt.Sprintf("%s is no folder (any more)", folder))
+		return false, refusedError(fmt.Sprintf("%s is not a folder any more", folder))
 	}
 	for above := filepath.Dir(folder); ; above = filepath.Dir(above) {
 		if info, err := gitOf(above); err == nil && info != nil {
@@ -117,7 +117,7 @@ func inspect(folder string) (repository bool, err error) {
 		return false, err
 	}
 	if !info.IsDir() {
-		return false, refusedError("its folder is a work tree of a repository that is elsewhere (.git leads out of it)")
+		return false, refusedError("its folder is a work tree of a repository elsewhere (.git points out of it)")
 	}
 	for _, sign := range []struct{ file, why string }{
 		{"shallow", "its repository has a part of its history only; git fetch --unshallow has the rest"},
@@ -220,7 +220,7 @@ func (c confined) checkFiles(ctx context.Context) error {
 	}
 	if found.is {
 		_, path, _ := strings.Cut(string(found.record), "\t")
-		return refusedError(fmt.Sprintf("it has another repository in it (%s), whose files would stay behind", path))
+		return refusedError(fmt.Sprintf("it contains another repository (%s), whose files would not be stored", path))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (c *Carrier) followNode(ctx context.Context, node string) {
 			return
 		}
 		c.opts.Logger.Debug().Err(err).Str("node", node).
-			Msg("the connection for ephemeral events broke; its events come from the store until it is back")
+			Msg("connection for ephemeral events lost; reading from the store until it is back")
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():

@@ -143,9 +143,9 @@ func (w *watched) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	// Once per change: a collector may be unavailable for days.
 	switch was := w.failing.Swap(err != nil); {
 	case err != nil && !was:
-		line.Msg("the collector does not take spans; they are dropped until it does")
+		line.Msg("collector rejects spans; dropping them until it accepts again")
 	case err == nil && was:
-		line.Msg("the collector takes spans again")
+		line.Msg("collector accepts spans again")
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (o Options) target() (*url.URL, error) {
 	target, err := url.Parse(text)
 	if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
 		// The text may contain a password, so the error does not repeat it.
-		return nil, fmt.Errorf("%s is no http or https URL, as %s is", name, defaultEndpoint)
+		return nil, fmt.Errorf("%s must be an http or https URL, such as %s", name, defaultEndpoint)
 	}
 	if o.TracesEndpoint == "" {
 		target = target.JoinPath("v1", "traces")
@@ -66,7 +66,7 @@ func pairs(name, text string) (map[string]string, error) {
 		key, value, found := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if key = strings.TrimSpace(key); !found || key == "" || err != nil {
-			return nil, fmt.Errorf("%s is no list of NAME=VALUE, separated by commas, with %%2C for a comma", name)
+			return nil, fmt.Errorf("%s must be a list of NAME=VALUE, separated by commas, with %%2C for a comma", name)
 		}
 		out[key] = value
 	}
@@ -100,7 +100,7 @@ func (o Options) sampler() (sdk.Sampler, error) {
 	case "traceidratio":
 		ratio, err := strconv.ParseFloat(cmp.Or(o.SamplerArg, "1"), 64)
 		if err != nil || ratio < 0 || ratio > 1 {
-			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q; it is a number from 0 to 1", o.SamplerArg)
+			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not %q", o.SamplerArg)
 		}
 		return sdk.TraceIDRatioBased(ratio), nil
 	}

@@ -39,10 +39,11 @@ type Command struct {
 	ID    int64  `json:"id,omitempty"`
 	Steps []Step `json:"steps"`
 	// Session is its conversation, Request the native id of the request it answers, Message the id of the message it
-	// sends; "" for none.
+	// sends, Turn the turn it stops; "" for none.
 	Session string `json:"session,omitempty"`
 	Request string `json:"request,omitempty"`
 	Message string `json:"message,omitempty"`
+	Turn    string `json:"turn,omitempty"`
 }
 
 // Step is one HTTP request. DoHello and DoSnapshot are possible besides the methods of HTTP.
@@ -90,9 +91,11 @@ type Snapshot struct {
 	Messages    json.RawMessage `json:"messages"`
 	Permissions json.RawMessage `json:"permissions"`
 	Questions   json.RawMessage `json:"questions"`
-	// Unconfirmed are the sent messages without an event so far. Aborted means that a stop was sent just before.
+	// Unconfirmed are the sent messages without an event so far. Aborted means that a stop was sent just before, Turn
+	// is the turn it was for.
 	Unconfirmed []string `json:"unheard,omitempty"`
 	Aborted     bool     `json:"aborted,omitempty"`
+	Turn        string   `json:"turn,omitempty"`
 }
 
 const (
@@ -252,7 +255,8 @@ func (b *bridge) serve(ctx context.Context, command Command) {
 		case DoHello:
 			status, body, err = b.whenUp(ctx)
 		case DoSnapshot, DoAborted:
-			status, body, err = http.StatusOK, nil, b.snapshot(ctx, command.Session, step.Do == DoAborted)
+			status, body, err = http.StatusOK, nil, b.snapshot(ctx,
+				Snapshot{Session: command.Session, Aborted: step.Do == DoAborted, Turn: command.Turn})
 		default:
 			if _, _, err = b.whenUp(ctx); err == nil {
 				status, body, err = b.do(ctx, step)

@@ -103,7 +103,7 @@ func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) erro
 	if event.Type == "server.connected" {
 		// Only now: this stream has all events from here on.
 		for _, session := range b.inTurn() {
-			if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
+			if err := b.snapshot(ctx, Snapshot{Session: session}); err != nil && !errors.Is(err, errNotFound) {
 				return err
 			}
 		}
@@ -182,9 +182,10 @@ func (b *bridge) inTurn() []string {
 	return sessions
 }
 
-// snapshot writes the status of a conversation. Later requests never return older data than earlier ones.
-func (b *bridge) snapshot(ctx context.Context, session string, aborted bool) error {
-	s := Snapshot{Session: session, Status: "idle", Aborted: aborted}
+// snapshot completes and writes the status of a conversation. Later requests never return older data than earlier ones.
+func (b *bridge) snapshot(ctx context.Context, s Snapshot) error {
+	session := s.Session
+	s.Status = "idle"
 	b.mu.Lock()
 	folder := b.folders[session]
 	for message, of := range b.unconfirmed {

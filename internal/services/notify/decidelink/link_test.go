@@ -86,7 +86,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 		k.want(http.StatusOK, method, link, "accept", `rm -rf \u{202e}/tmp\u{1b}[2J`)
 	}
 	k.want(http.StatusOK, http.MethodGet, link, "", "A &lt;title&gt;")
-	k.want(http.StatusBadRequest, http.MethodPost, link, "perhaps", "accept or decline")
+	k.want(http.StatusBadRequest, http.MethodPost, link, "perhaps", "Approve or Decline")
 	k.want(http.StatusMethodNotAllowed, http.MethodPut, link, "accept", "in a browser")
 	if k.requests["r1"].Settled != "" {
 		t.Fatal("it was decided by looking")
@@ -132,11 +132,11 @@ func TestALinkThatDoesNotCount(t *testing.T) {
 		raw[i] ^= 1
 	}
 	for _, path := range []string{Path, Path + "r1", link[:len(link)-2], link + "A", link + "/x"} {
-		k.want(http.StatusNotFound, http.MethodPost, path, "accept", "Nothing decided")
+		k.want(http.StatusNotFound, http.MethodPost, path, "accept", "Not decided")
 	}
 	other := newKit(t, k.requests)
-	k.want(http.StatusNotFound, http.MethodPost, other.signer.PathOf("r1"), "accept", "Nothing decided")
-	k.want(http.StatusGone, http.MethodPost, k.signer.PathOf("gone"), "accept", "no longer there")
+	k.want(http.StatusNotFound, http.MethodPost, other.signer.PathOf("r1"), "accept", "Not decided")
+	k.want(http.StatusGone, http.MethodPost, k.signer.PathOf("gone"), "accept", "no longer exists")
 	k.now = k.now.Add(lifetime + time.Second)
 	k.want(http.StatusGone, http.MethodPost, link, "accept", "expired")
 	if k.requests["r1"].Settled != "" {
@@ -151,10 +151,10 @@ func TestWhatIsNotShownIsNotApproved(t *testing.T) {
 	for id := range k.requests {
 		link := k.signer.PathOf(id)
 		if status, page := k.do(http.MethodGet, link, ""); status != http.StatusOK || strings.Contains(page, `value="accept"`) ||
-			!strings.Contains(page, "cannot show all") {
+			!strings.Contains(page, "too long for this page") {
 			t.Errorf("%s: %d %.300s", id, status, page)
 		}
-		k.want(http.StatusBadRequest, http.MethodPost, link, "accept", "cannot be approved here")
+		k.want(http.StatusBadRequest, http.MethodPost, link, "accept", "can only be approved in the console")
 		k.want(http.StatusOK, http.MethodPost, link, "decline", "Declined")
 	}
 }

@@ -28,7 +28,7 @@ type Approval struct {
 }
 
 // ErrGone means that the approval no longer exists.
-var ErrGone = errors.New("what was to be approved is no longer there")
+var ErrGone = errors.New("the request no longer exists")
 
 // Approvals has the methods for requests that the page needs.
 type Approvals interface {
@@ -68,7 +68,7 @@ func page() (*template.Template, error) {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex"><title>{{.Heading}}</title><style>` + style + `</style></head><body>
 <main><h1>{{.Heading}}</h1>{{with .Words}}<p>{{.}}</p>{{end}}{{with .Approval}}<p>{{.Title}}</p><p>{{.Summary}}</p>
-<pre>{{.Shown}}</pre>{{if not .Whole}}<p>This page cannot show all of it. To approve it, open it in the console.</p>{{end}}
+<pre>{{.Shown}}</pre>{{if not .Whole}}<p>It is too long for this page. To approve it, open it in the console.</p>{{end}}
 <form method="post">{{if .Whole}}<button name="decision" value="accept">Approve</button>{{end}}
 <button name="decision" value="decline">Decline</button></form>{{end}}</main></body></html>
 `)
@@ -87,20 +87,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Robots-Tag", "noindex")
 	parsed, err := page()
 	if err != nil {
-		h.log.Error().Err(err).Msg("the page of a link cannot be made")
+		h.log.Error().Err(err).Msg("cannot render the page of a decide link")
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
 	w.WriteHeader(status)
 	if err := parsed.Execute(w, shown); err != nil {
-		h.log.Debug().Err(err).Msg("the page of a link was not read to its end")
+		h.log.Debug().Err(err).Msg("page of a decide link not read to its end")
 	}
 }
 
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (int, view) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		return http.StatusMethodNotAllowed, view{Heading: "Nothing decided", Words: "Open this link in a browser."}
+		return http.StatusMethodNotAllowed, view{Heading: "Not decided", Words: "Open this link in a browser."}
 	}
 	id, err := h.signer.requestOf(strings.TrimPrefix(r.URL.Path, Path))
 	if err != nil {
@@ -108,16 +108,16 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) (int, view) {
 		if errors.Is(err, errExpired) {
 			status = http.StatusGone
 		}
-		return status, view{Heading: "Nothing decided", Words: sentence(err) + " Open the session in the console."}
+		return status, view{Heading: "Not decided", Words: sentence(err) + " Open the session in the console."}
 	}
 	approval, err := h.approvals.Find(r.Context(), id)
 	switch {
 	case errors.Is(err, ErrGone):
-		return http.StatusGone, view{Heading: "Nothing decided", Words: sentence(err)}
+		return http.StatusGone, view{Heading: "Not decided", Words: sentence(err)}
 	case err != nil:
 		return h.failed(err)
 	case approval.Settled != "":
-		return http.StatusGone, view{Heading: "Decided already", Words: approval.Settled}
+		return http.StatusGone, view{Heading: "Already decided", Words: approval.Settled}
 	}
 	approval.Title, approval.Summary, approval.Shown = plain(approval.Title), plain(approval.Summary), plain(approval.Shown)
 	approval.Whole = approval.Whole && len(approval.Shown) <= maxShown
@@ -132,25 +132,25 @@ func (h *Handler) decide(w http.ResponseWriter, r *http.Request, approval Approv
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
 	decision := r.PostFormValue("decision")
 	if decision != "decline" && (decision != "accept" || !approval.Whole) {
-		return http.StatusBadRequest, view{Heading: "Nothing decided", Approval: &approval,
-			Words: "A decision is accept or decline, and what cannot be shown here in full cannot be approved here."}
+		return http.StatusBadRequest, view{Heading: "Not decided", Approval: &approval,
+			Words: "Choose Approve or Decline. A request that doesn’t fit on this page can only be approved in the console."}
 	}
 	settled, err := h.approvals.Decide(r.Context(), approval.ID, decision == "accept")
 	switch {
 	case err != nil:
 		return h.failed(err)
 	case settled != "":
-		return http.StatusGone, view{Heading: "Decided already", Words: settled}
+		return http.StatusGone, view{Heading: "Already decided", Words: settled}
 	case decision == "accept":
-		return http.StatusOK, view{Heading: "Approved", Words: "The agent goes on. You can close this page."}
+		return http.StatusOK, view{Heading: "Approved", Words: "The agent continues. You can close this page."}
 	}
 	return http.StatusOK, view{Heading: "Declined", Words: "The agent got your answer. You can close this page."}
 }
 
 func (h *Handler) failed(err error) (int, view) {
-	h.log.Error().Err(err).Msg("a link could not be answered")
-	return http.StatusServiceUnavailable, view{Heading: "Nothing decided",
-		Words: "The server could not do it now. Try again, or open the session in the console."}
+	h.log.Error().Err(err).Msg("cannot answer a decide link")
+	return http.StatusServiceUnavailable, view{Heading: "Not decided",
+		Words: "The server couldn’t decide it now. Try again, or open the session in the console."}
 }
 
 func sentence(err error) string {

@@ -131,7 +131,7 @@ func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
 			return ended, failed
 		}
 		if round == endRounds {
-			return ended, fmt.Errorf("%w: background work of session %s goes on although it was ended", runtime.ErrTimeout, sessionID)
+			return ended, fmt.Errorf("%w: background work of session %s still runs after it was stopped", runtime.ErrTimeout, sessionID)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) erro
 			return err
 		}
 		if time.Since(began) > backgroundPatience {
-			return fmt.Errorf("%w: background work of session %s goes on although it was ended", runtime.ErrTimeout, sessionID)
+			return fmt.Errorf("%w: background work of session %s still runs after it was stopped", runtime.ErrTimeout, sessionID)
 		}
 		select {
 		case <-time.After(endStep):

@@ -124,7 +124,7 @@ func (w *Watch) All() (ids []string) {
 func (m *Monitor) BackgroundLoop(ctx context.Context) {
 	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
 	if err != nil && ctx.Err() == nil {
-		m.options.Logger.Warn().Err(err).Msg("the background work of sessions could not be read; it is listed after their next turns")
+		m.options.Logger.Warn().Err(err).Msg("cannot read background work of sessions; retrying after their next turns")
 	}
 	for id := range stored {
 		m.options.Watch.Said(id, true)
@@ -157,7 +157,7 @@ func (m *Monitor) listEach(ctx context.Context, ids []string) {
 			if _, err := m.Background(ctx, id); err != nil && ctx.Err() == nil && !session.Absent(err) &&
 				!errors.Is(err, runtime.ErrUnavailable) {
 				m.options.Logger.Info().Err(err).Str("session", id).
-					Msg("the background work of a session could not be listed; it is tried again after its next turn")
+					Msg("cannot list background work of a session; retrying after its next turn")
 			}
 		})
 	}

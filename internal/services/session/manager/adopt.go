@@ -83,7 +83,7 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 	for id := range todo.again {
 		if err := s.refresh(ctx, id); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Str("session", id).
-				Msg("session could not be read again; its next event may show an old title or project")
+				Msg("cannot reload a session; its next event may have an old title or project")
 		}
 	}
 	if todo.room {
@@ -92,13 +92,13 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 	for threadID, name := range todo.threads {
 		if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Debug().Err(err).Str("session", threadID).
-				Msg("conversation could not be read from its runtime; keeping the bare row")
+				Msg("cannot read a conversation from its runtime; keeping only its row")
 		}
 	}
 	for id, name := range todo.describe {
 		if err := s.importer.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Debug().Err(err).Str("session", id).
-				Msg("the runtime's description of a session could not be read; keeping the old one")
+				Msg("cannot read a session from its runtime; keeping the stored description")
 		}
 	}
 	for name := range todo.runtimes {
@@ -109,7 +109,7 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 		s.importer.imports.wantAll()
 		if err := s.Rollbacks.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Str("runtime", name).
-				Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
+				Msg("cannot check for rolled back turns; checking again before the next turn")
 		}
 		if err := s.Agents.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")

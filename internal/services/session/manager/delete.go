@@ -111,7 +111,7 @@ func (s *Deleter) archiveDescendants(ctx context.Context, sessionID string, by t
 		}
 	}
 	if err != nil {
-		s.log.Warn().Err(err).Str("session", sessionID).Msg("a session of a deleted session is not archived; archive it")
+		s.log.Warn().Err(err).Str("session", sessionID).Msg("a subagent's session of a deleted session was not archived; archive it")
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *Deleter) deleteThread(ctx context.Context, session session.Session, by 
 	}
 	if noAnswer(err) || errors.Is(err, runtime.ErrTurnActive) {
 		s.log.Warn().Err(err).Str("session", session.ID).
-			Msg("the runtime does not answer: the session is deleted here, and the runtime is notified when it answers again")
+			Msg("runtime not responding; session deleted here, and in the runtime once it responds")
 		return 0, false, nil
 	}
 	return files, err == nil, err

@@ -84,7 +84,7 @@ func (s *Service) deliverLoop(ctx context.Context) {
 	defer answers.Wait()
 	s.delivery.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		if err := s.deliverAll(ctx, &answers); err != nil && ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Msg("decisions to deliver could not be read; trying again")
+			s.opts.Logger.Warn().Err(err).Msg("cannot read undelivered decisions; retrying")
 			return deliverAgain
 		}
 		return 0
@@ -143,7 +143,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 		s.delivery.refuse(request.ID)
 		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request",
 			request.ID).
-			Msg("the decision is stored, but the runtime that asked could not be notified")
+			Msg("decision stored, delivery to the runtime pending")
 		return
 	}
 	at := s.now()
@@ -154,7 +154,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 		s.delivery.release(request.ID)
 		if err != nil && !expected(err) {
 			s.opts.Logger.Warn().Err(err).Str("request", request.ID).
-				Msg("a decision was delivered, but that could not be stored; it is sent again, which the runtime ignores")
+				Msg("decision delivered, but not recorded; it is sent again, which the runtime ignores")
 		}
 	}
 	// Ignore the caller's deadline: the runtime has the decision.

@@ -102,7 +102,7 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	event := a.event()
 	event.Known = &meta // it is not stored
 	if err := s.journal.PublishEphemeral(context.Background(), event); err != nil {
-		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a delta was not published early")
+		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("live text delta dropped")
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *Stopper) endWork(ctx context.Context, adapter runtime.Adapter, session 
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) && !errors.Is(err, runtime.ErrThreadNotFound) {
 		s.options.Logger.Warn().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
-			Msg("what a session that is put away has left running could not be ended")
+			Msg("background work of an archived session could not be stopped")
 	}
 }
 
@@ -59,7 +59,7 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 	if !can || runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
 		return nil
 	}
-	return ender.EndProcess(ctx, sessionID, "its session was put away")
+	return ender.EndProcess(ctx, sessionID, "its session was archived")
 }
 
 // interruptFirst ends the running turn, if any, and waits briefly for its end. A failure does not stop the deletion or
@@ -78,7 +78,7 @@ func (s *Stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 		return
 	case err != nil:
 		s.options.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
-			Msg("turn could not be interrupted before its session is put away")
+			Msg("turn could not be interrupted before its session is archived")
 		return
 	}
 	select {

@@ -97,7 +97,7 @@ func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read boo
 		}
 		if !r.waitForStore(err) {
 			r.log.Warn().Err(err).Str("session", id).
-				Msg("session could not be read; its next event does not name its title")
+				Msg("cannot read a session; its next event has no title")
 			return live.Session{Runtime: runtimeName}, false
 		}
 	}
@@ -129,7 +129,7 @@ func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 		}
 		if !r.waitForStore(err) {
 			r.log.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
-				Msg("which session a runtime means could not be read; taking it by the runtime's own id")
+				Msg("cannot map a runtime's session; using the runtime's id")
 			return ""
 		}
 	}
@@ -142,7 +142,7 @@ func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) jour
 	named := signal.ThreadID + signal.Serves // only one of them is set
 	r.log.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
 		Str("session", named).
-		Msg("a runtime spoke of a session of another runtime; it is kept in the journal and changes nothing")
+		Msg("event of a runtime for another runtime's session ignored; it is in the journal")
 	return func(context.Context, database.Tx) ([]journal.Event, error) {
 		return []journal.Event{{Type: eventRuntimeRefused, Time: at, Source: runtimeName, Payload: encode(struct {
 			Runtime    string             `json:"runtime"`

@@ -200,7 +200,7 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	ids, err := missingHistories(ctx, s.options.DB.Read(), s.options.NodeID, before)
 	if err != nil && ctx.Err() == nil {
 		s.options.Logger.Warn().Err(err).
-			Msg("sessions whose history is missing could not be searched for; trying again in a while")
+			Msg("cannot search for sessions without a history; retrying later")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -245,7 +245,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 		s.imports.failed(sessionID, generation, s.options.Now())
 		if ctx.Err() == nil {
 			s.options.Logger.Warn().Err(err).Str("session", sessionID).
-				Msg("the runtime's history of a session could not be read; showing what is stored here until it can")
+				Msg("cannot read a session's history from its runtime; showing the stored transcript until then")
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 			for _, signal := range batch.Signals[:min(1, len(batch.Signals))] {
 				failure = failure.Str("method", signal.Method).Str("session", signal.ThreadID)
 			}
-			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
+			failure.Msg("output of a runtime could not be stored; the transcript of this turn may be incomplete")
 		}
 	}
 	// Set no deadline: only the end of the journal may refuse a signal.
@@ -247,7 +247,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
-			Msg("session could not be read; its next event does not name its title")
+			Msg("cannot read a session; its next event has no title")
 	}
 }
 
@@ -289,7 +289,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 		return live.Session{}, err
 	}
 	if err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("the running turn could not be read; taking the session as idle")
+		s.opts.Logger.Warn().Err(err).Str("session", id).Msg("cannot read the running turn; assuming the session is idle")
 	}
 	if t.ActiveTurn != "" {
 		err = s.loadRetrying(ctx, id, &t)

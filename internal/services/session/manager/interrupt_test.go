@@ -48,6 +48,37 @@ func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 	})
 }
 
+// RA-34: a stop that comes while a message is being sent ends the turn of that message.
+func TestAStopComesBeforeItsTurn(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		for name, stop := range map[string]func(sessionID string) (string, error){
+			"interrupt": func(id string) (string, error) { return k.Interrupt(t.Context(), id, "") },
+			"stop": func(id string) (string, error) {
+				stopped, err := k.StopSession(t.Context(), id, false)
+				return stopped.TurnID, err
+			},
+		} {
+			s := k.create()
+			stopped := make(chan string, 1)
+			k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
+				go func() {
+					turn, err := stop(in.ThreadID)
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					stopped <- turn
+				}()
+				k.eventually("the stop waits", func() bool { return k.locks.Users()[s.ID] == 2 || len(stopped) == 1 })
+				return runtime.StartedTurn{TurnID: turnID}, nil
+			}
+			sent := k.send(s.ID)
+			if turn := <-stopped; turn != sent || k.turn(s.ID, sent).Status != runtime.TurnInterrupted {
+				t.Errorf("%s: stopped is turn %q, want %q: %+v", name, turn, sent, k.turn(s.ID, sent))
+			}
+		}
+	})
+}
+
 // Two concurrent stops both return when the turn has ended.
 func TestTwoStopsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -68,7 +68,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 			lost, err)
 	}
 	s.opts.Logger.Warn().Str("session", sess.ID).Str("turn", started.TurnID).Err(lost).
-		Msg("a runtime had lost a conversation and was sent it again from the transcript")
+		Msg("runtime lost the conversation; replayed from the transcript")
 	return started, replay, nil
 }
 

@@ -67,7 +67,7 @@ func (s *Stopper) watchSilence(signal runtime.Signal) {
 		}
 		if err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn().Err(err).Str("session", signal.ThreadID).Str("turn", began.TurnID).
-				Msg("a turn that an agent began by itself after it was stopped could not be stopped")
+				Msg("cannot stop a turn that an agent started after a stop")
 		}
 	})
 }

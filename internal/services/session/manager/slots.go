@@ -39,7 +39,7 @@ func (s *Slots) makeRoom(ctx context.Context) {
 		}
 	})
 	if err != nil && !expected(err) {
-		s.log.Debug().Err(err).Msg("idle sessions stay in memory for now")
+		s.log.Debug().Err(err).Msg("idle sessions not unloaded yet")
 	}
 }
 

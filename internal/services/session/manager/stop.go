@@ -55,6 +55,7 @@ type Stopper struct {
 // all followers of the session. The next message, also a queued one, starts after all of that and loads the
 // conversation again. If there is nothing to end, StopSession only notifies. GoesOn is the work that still runs.
 func (s *Stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
+	awaitTurn(ctx, s.options.Index, s.options.Locks, sessionID)
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
 	stored, err := s.options.Reader.Stored(ctx, sessionID)
@@ -101,7 +102,7 @@ func (s *Stopper) closeThread(ctx context.Context, session session.Session) {
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
 		s.options.Logger.Info().Err(err).Str("session", session.ID).
-			Msg("what the runtime keeps of a session that was stopped stays for now")
+			Msg("the runtime keeps data of a stopped session for now")
 	}
 }
 
@@ -158,6 +159,7 @@ const stopBackground = 10 * time.Second
 // It returns ErrNoActiveTurn if no turn runs, ErrWrongTurn if another one does, or *NotStoppedError. GoesOn includes
 // background work that it could not end.
 func (s *Stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
+	awaitTurn(ctx, s.options.Index, s.options.Locks, sessionID)
 	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
 	if err != nil {
 		return session.Stopped{}, err
@@ -186,7 +188,7 @@ func (s *Stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID str
 	left, listed := s.options.Monitor.Background(ctx, sessionID)
 	if err = errors.Join(err, listed); err != nil {
 		s.options.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
-			Msg("background work of a turn that was stopped may go on")
+			Msg("background work of a stopped turn may still be running")
 	}
 	if stopped.GoesOn = left; !keep && len(left) == 0 {
 		s.silence.begin(sessionID, s.options.Now()+quietFor)

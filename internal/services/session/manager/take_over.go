@@ -33,7 +33,7 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	}
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("owner", session.NodeID).
-			Msg("another node has taken a session, and its runtime here could not be notified; what it says of it is not stored")
+			Msg("session taken over by another node; output of the local runtime is ignored")
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// callingWait limits how long a call waits for its turn.
-const callingWait = 10 * time.Second
+// namingWait limits how long a call or a stop waits for the turn of a message that is being sent.
+const namingWait = 10 * time.Second
 
 // TurnFinder finds the running and the new turns of sessions.
 type TurnFinder struct {
@@ -31,17 +31,23 @@ type TurnFinder struct {
 func (f *TurnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
 // CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message
-// to the session is being sent, it waits for the result, at most callingWait.
+// to the session is being sent, it waits for the result, at most namingWait.
 func (f *TurnFinder) CallingTurn(ctx context.Context, sessionID string) string {
-	if turn := f.ActiveTurn(sessionID); turn != "" {
-		return turn
+	awaitTurn(ctx, f.index, f.locks, sessionID)
+	return f.ActiveTurn(sessionID)
+}
+
+// awaitTurn waits until a turn runs in a session or no message to it is being sent, at most namingWait. The caller does
+// not hold the session.
+func awaitTurn(ctx context.Context, index *live.Index, locks *keylock.Locks, sessionID string) {
+	if index.ActiveTurn(sessionID) != "" {
+		return
 	}
-	waiting, cancel := context.WithTimeout(ctx, callingWait)
+	naming, cancel := context.WithTimeout(ctx, namingWait)
 	defer cancel()
-	if release, err := f.locks.Acquire(waiting, sessionID); err == nil {
+	if release, err := locks.Acquire(naming, sessionID); err == nil {
 		release()
 	}
-	return f.ActiveTurn(sessionID)
 }
 
 // recaller is an adapter whose processes outlive servers, together with the calls of those servers. *codex.Codex
@@ -90,7 +96,7 @@ func (f *TurnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 	}
 	turnID, err = f.turnAfter(ctx, sessionID, mark)
 	if turnID == "" && err == nil && lost {
-		err = fmt.Errorf("%w: %s did not answer, and goes on running", session.ErrTurnUnknown, sess.Runtime)
+		err = fmt.Errorf("%w: %s did not respond and keeps running", session.ErrTurnUnknown, sess.Runtime)
 	}
 	return turnID, err
 }

@@ -89,7 +89,7 @@ func (f *FolderKeeper) workspaceLoop(ctx context.Context) {
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
-			f.log.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
+			f.log.Warn().Err(err).Msg("cannot list session folders to store or remove; retrying")
 		}
 		again := err != nil
 		for id, turn := range f.ended.Take() {
@@ -97,7 +97,7 @@ func (f *FolderKeeper) workspaceLoop(ctx context.Context) {
 				again = true
 				f.ended.WantAgain(id, turn)
 				f.log.Warn().Err(err).Str("session", id).
-					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
+					Msg("session folder not stored; retrying. Until then the session cannot move to another node")
 			}
 		}
 		wake, retry := f.ended.Wake, (<-chan time.Time)(nil)
@@ -132,7 +132,7 @@ func (f *FolderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID 
 	}
 	if row.Refusal != "" {
 		f.log.Warn().Str("session", sessionID).Str("reason", row.Refusal).
-			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
+			Msg("session folder cannot be stored; the session cannot move to another node")
 	}
 	if row.Mark, err = workspace.EnsureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -203,7 +203,7 @@ func (f *FolderKeeper) restoreWorkspace(ctx context.Context, sess session.Sessio
 	}
 	if aside != "" {
 		f.log.Info().Str("folder", folder).Str("aside", aside).
-			Msg("a folder went on at another node meanwhile; what was here is put aside")
+			Msg("session folder changed at another node; the local copy was moved aside")
 	}
 	return from, workspace.ReplaceMarker(folder, stored.Mark)
 }

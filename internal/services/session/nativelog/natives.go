@@ -87,7 +87,7 @@ func (r *Recorder) Record(sessionID string, line json.RawMessage) {
 	})
 	// Log once per outage: the next line fails in the same way.
 	if failed := err != nil; r.failed.Swap(failed) != failed && failed {
-		r.options.Logger.Warn().Err(err).Msg("what agents write is not kept (HARNESS_KEEP_NATIVE); sessions go on without it")
+		r.options.Logger.Warn().Err(err).Msg("native logs of agents are not stored (HARNESS_KEEP_NATIVE); sessions continue without them")
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *Recorder) Drop(sessionID string) {
 	}
 	if err := r.options.Ring.Remove(sessionID); err != nil {
 		r.options.Logger.Warn().Err(err).Str("session", sessionID).
-			Msg("what the agent of a deleted session wrote stays until the next start")
+			Msg("native log of a deleted session is kept until the next start")
 	}
 }
 

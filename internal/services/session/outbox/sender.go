@@ -56,7 +56,7 @@ func (o *Outbox) SendQueued(ctx context.Context) {
 	o.sender.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		found, err := o.sendQueued(ctx, &senders)
 		if err != nil && ctx.Err() == nil {
-			o.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
+			o.opts.Logger.Warn().Err(err).Msg("cannot read queued messages; retrying")
 		}
 		if found || err != nil {
 			return waitingAgain
@@ -79,7 +79,7 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 			senders.Go(func() {
 				defer o.sender.release(id)
 				if err := o.sendFirst(ctx, id); err != nil && ctx.Err() == nil {
-					o.opts.Logger.Warn().Err(err).Str("session", id).Msg("a waiting message could not be sent; trying again")
+					o.opts.Logger.Warn().Err(err).Str("session", id).Msg("cannot send a queued message; retrying")
 				}
 			})
 		}
@@ -177,7 +177,7 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, tu
 	switch {
 	case unknown:
 		return o.markQueued(ctx, one, session.QueuedHeld,
-			"it is unknown whether the runtime took it; look at the transcript, then send or drop it")
+			"it is unknown whether the runtime received it; check the transcript, then send or remove it")
 	case turnID != "":
 		_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return o.dequeueSent(ctx, tx, one, turnID)

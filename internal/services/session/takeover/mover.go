@@ -124,7 +124,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	if one.movable == nil { // after the takeover: the former node may share the runtime's files
 		if err := forgetRuntimeMemory(ctx, one.adapter, sess); err != nil {
 			m.opts.Logger.Warn().Err(err).Str("session", sess.ID).
-				Msg("an old copy of what the runtime remembers of a session is left; the conversation is replayed after that")
+				Msg("agent memory is from an older turn; later turns are replayed from the transcript")
 		}
 	}
 	m.opts.Index.Update(sess.ID, func(t *live.Session) {
@@ -132,7 +132,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 		t.Epoch = sess.Epoch + 1
 	})
 	m.opts.Taken()
-	m.opts.Logger.Info().Str("session", sess.ID).Str("from", sess.NodeID).Msg("took a session of a node that is not alive")
+	m.opts.Logger.Info().Str("session", sess.ID).Str("from", sess.NodeID).Msg("took over a session of a dead node")
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error)
 		one.movable = movable
 	} else if !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return move{}, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
-			Reason: "not all that " + sess.Runtime + " remembers of it was stored when its node died"}
+			Reason: "the memory of " + sess.Runtime + " was not fully stored when its node died"}
 	}
 	return one, nil
 }
@@ -237,7 +237,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 	}
 	if !known {
 		return kept, false, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
-			Reason: "nothing that " + sess.Runtime + " remembers of it was stored when its node died"}
+			Reason: "no memory of " + sess.Runtime + " was stored when its node died"}
 	}
 	return kept, kept.TurnID == released, nil
 }

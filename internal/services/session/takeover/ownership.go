@@ -80,8 +80,8 @@ func (o *Ownership) CheckNew() error {
 }
 
 // drainedWhy is the reason for a draining node; it follows the node's name.
-const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
-	"Send it again when its server has been started anew"
+const drainedWhy = "is being drained and starts nothing new; running turns continue. " +
+	"Send it again after its server has restarted"
 
 // CheckOwner is the only rule for the use of a session's runtime: only the node that created or adopted the session
 // may use it. On every other node it returns *NotOwnerError. Every node may do operations that need no runtime (reads,
@@ -145,7 +145,7 @@ func (o *Ownership) AdoptNodes(ctx context.Context, tx database.Tx) error {
 				return fmt.Errorf("adopt the %s of node %s: %w", table, node, err)
 			}
 			if count, err := result.RowsAffected(); err == nil && table == "sessions" {
-				o.opts.Logger.Info().Str("from", node).Int64("sessions", count).Msg("adopted the sessions of a node that is gone")
+				o.opts.Logger.Info().Str("from", node).Int64("sessions", count).Msg("adopted the sessions of a dead node")
 			}
 		}
 	}

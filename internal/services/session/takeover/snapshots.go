@@ -102,13 +102,13 @@ func (s *Snapshots) Run(ctx context.Context) {
 				if time.Since(behind[id]) > writtenLimit {
 					delete(behind, id)
 					s.opts.Logger.Warn().Str("session", id).Str("turn", turn).
-						Msg("the runtime has not written down what it said; another node would send it the conversation again")
+						Msg("agent memory not flushed; a takeover would replay the transcript")
 					continue
 				}
 				pause = writtenAgain
 			} else {
 				s.opts.Logger.Warn().Err(err).Str("session", id).
-					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
+					Msg("agent memory not stored; retrying. Until then the session cannot move to another node")
 			}
 			s.turns.WantAgain(id, turn)
 			again = min(cmp.Or(again, pause), pause)

@@ -15,7 +15,7 @@ type MovedError struct{ SessionID, Owner string }
 
 // Error implements error.
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("session %s was taken by another node, and goes on at node %s now: nothing was run", e.SessionID, e.Owner)
+	return fmt.Sprintf("session %s was taken over by node %s: nothing was run", e.SessionID, e.Owner)
 }
 
 // owned is the fence of calls. In the transaction that accepts or starts a call, it checks that this node has owned the
