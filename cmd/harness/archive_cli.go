@@ -20,7 +20,8 @@ import (
 
 // newArchiveCommand shows the events that are stored outside the database. It contacts no server and no database.
 func newArchiveCommand() *cobra.Command {
-	return newGroup("archive", "List, verify and read archived events (HARNESS_ARCHIVE)", newArchiveList(), newArchiveVerify(), newArchiveRead())
+	return newGroup("archive", "List, verify and read archived events (HARNESS_ARCHIVE)",
+		newArchiveList(), newArchiveVerify(), newArchiveRead())
 }
 
 // archiving makes a command that reads the configured archive.

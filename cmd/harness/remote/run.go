@@ -41,7 +41,8 @@ func (c *commands) run() *cobra.Command {
 		Long: "Start a session, send PROMPT and stream the answer. Approvals are asked for in the terminal. " +
 			"The command ends with the turn.\nPROMPT - reads standard input.\n\n" +
 			"Exit codes: 0 the turn completed, 1 an error before the turn, 2 invalid command line, 3 the turn failed,\n" +
-			"4 the turn was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, status and text; -o jsonl every frame.",
+			"4 the turn was interrupted (Ctrl-C interrupts it). -o json prints one object with sessionId, turnId, " +
+			"status and text; -o jsonl every frame.",
 		Args: ArgumentsError,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			api, err := c.connect()
@@ -150,8 +151,8 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	}
 	err = w.follow(cmd.Context(), api, session, "")
 	if cmd.Context().Err() != nil && w.queued != "" {
-		return fmt.Errorf("the message is queued and will be sent after the running turn; to remove it: harness api DELETE /api/sessions/%s/queue/%s: %w",
-			session, w.queued, cmd.Context().Err())
+		return fmt.Errorf("the message is queued and will be sent after the running turn; to remove it: "+
+			"harness api DELETE /api/sessions/%s/queue/%s: %w", session, w.queued, cmd.Context().Err())
 	}
 	if cmd.Context().Err() != nil && w.turn != "" {
 		w.endLine()

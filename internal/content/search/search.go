@@ -172,8 +172,8 @@ func (x *Index) find(ctx context.Context, query Query, want wanted, before int64
 		order = ` order by w.rowid desc`
 	}
 	args = append(args, query.Limit+1)
-	rows, err := database.ReadAll(ctx, x.opts.DB.Read(), "search", scan, `select d.id, d.session, d.message, case s.name when '' then 'New session' else s.name end,
-			e.turn_id, e.role, e.type, coalesce(e.completed_at, e.started_at, s.updated_at)
+	rows, err := database.ReadAll(ctx, x.opts.DB.Read(), "search", scan, `select d.id, d.session, d.message,
+			case s.name when '' then 'New session' else s.name end, e.turn_id, e.role, e.type, coalesce(e.completed_at, e.started_at, s.updated_at)
 		from `+from+` join sessions s on s.id = d.session
 		left join transcript_entries e on e.session_id = d.session and e.message_id = d.message
 		where `+match+` and s.system_owned = 0 and (d.message = '' or e.message_id is not null and not exists (select 1

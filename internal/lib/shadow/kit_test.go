@@ -78,6 +78,7 @@ func content(dir string) string {
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil:
+			return err
 		case info.Mode()&fs.ModeSymlink != 0:
 			to, _ := os.Readlink(path)
 			all = append(all, path+" -> "+to)

@@ -94,7 +94,8 @@ func (r *Refusal) Words() string {
 	case TooManyGuesses:
 		return r.Message
 	case "link_not_valid":
-		return "this link was used before, is older than five minutes, or is from before the server's last start: run harness open for another one"
+		return "this link was used before, is older than five minutes, or is from before the server's last start: " +
+			"run harness open for another one"
 	case "no_token_shown":
 		return "a link carries the caller's token, and this request has none: a browser on this machine needs no link"
 	case "token_too_long":

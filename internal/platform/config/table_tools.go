@@ -16,7 +16,8 @@ func toolVariables() []Variable {
 				"their manifests say the class of each. Unset: none.",
 			field: func(c *Config) any { return &c.tools }},
 		{Name: "HARNESS_TOOLS_RUNTIMES", Allowed: "a comma-separated list of runtimes",
-			Doc:   "Runtimes whose agents are given the tools and the control of HARNESS_CONTROL_AGENTS. Unset: every runtime that takes MCP servers over HTTP.",
+			Doc: "Runtimes whose agents are given the tools and the control of HARNESS_CONTROL_AGENTS. " +
+				"Unset: every runtime that takes MCP servers over HTTP.",
 			field: func(c *Config) any { return &c.Tools.Runtimes }},
 		{Name: "HARNESS_TOOLS_MODE", Default: "auto", Enum: []string{"ask", "auto", "yolo"},
 			Doc:   "Tools that run without approval: none, read-only ones, or all (needs HARNESS_ALLOW_YOLO).",

@@ -74,7 +74,7 @@ func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
 	err = r.request(ctx, p, callLogin, nil, &pages)
 	page, bad := url.Parse(pages.Manual)
 	if err == nil && (bad != nil || page.Scheme != "https") {
-		err = errors.New("Claude Code started a sign-in without a page; sign in as the server's user with: claude auth login")
+		err = errors.New("claude code started a sign-in without a page; sign in as the server's user with: claude auth login")
 	}
 	if err != nil {
 		return runtime.Login{}, errors.Join(err, end(ctx))

@@ -79,7 +79,8 @@ func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base
 	return result, nil
 }
 
-// Diff returns the patch of one path that differs, as ShownPath shows it, or of all for "". lines is the number of unchanged lines around a change.
+// Diff returns the patch of one path that differs, as ShownPath shows it, or of all for "". lines is the number of
+// unchanged lines around a change.
 func (s *Service) Diff(ctx context.Context, sessionID, path string, base Base, file string, lines int) (patch []byte, err error) {
 	asked := s.opts.Clock()
 	one, err := s.watch(ctx, path)

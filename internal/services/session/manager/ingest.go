@@ -110,12 +110,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
 		s.endTexts(a)
-		if s.opts.Movable {
-			s.toStore(signal)
-		}
-		if ended, is := change.(runtime.TurnCompleted); is && s.opts.Trees != nil {
-			s.opts.Trees.Ended(signal.ThreadID, ended.TurnID) // before a client learns of the end
-		}
+		s.toStore(signal)
 	}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 }

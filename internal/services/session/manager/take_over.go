@@ -67,8 +67,14 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 }
 
 // toStore queues the storage of state that a runtime's signal changed: its memory, and at the end of a turn the
-// folder.
+// folder. The state of the folder is read before a client learns of the end.
 func (s *Service) toStore(signal runtime.Signal) {
+	if ended, is := signal.Change.(runtime.TurnCompleted); is && s.opts.Trees != nil {
+		s.opts.Trees.Ended(signal.ThreadID, ended.TurnID)
+	}
+	if !s.opts.Movable {
+		return
+	}
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
 		s.snapshots.Want(signal.ThreadID, change.TurnID)

@@ -21,8 +21,8 @@ import (
 // until the page is full. It searches the first 1,000 characters of a message.
 func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
-	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, case name when '' then title else name end, `+openingOf("content")+`, `+openingOf("stored")+
-		` from sessions where `+where, args...)
+	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, case name when '' then title else name end, `+
+		openingOf("content")+`, `+openingOf("stored")+` from sessions where `+where, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 	}

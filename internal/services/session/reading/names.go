@@ -19,8 +19,8 @@ func openingOf(column string) string {
 		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
 }
 
-// fillNames names who archived sessions, and names the sessions without a name after their first messages: those that are older than automatic
-// names, and those that began outside this server.
+// fillNames names who archived sessions, and names the sessions without a name after their first messages: those that
+// are older than automatic names, and those that began outside this server.
 func fillNames(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
 	if err := store.NameArchivers(ctx, q, sessions...); err != nil {
 		return err

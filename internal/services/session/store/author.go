@@ -33,7 +33,8 @@ func NoteActor(ctx context.Context, tx database.Tx, author session.Author) error
 }
 
 // AddMessageAuthor stores the author of the next message of a turn, and returns the message's number in the turn.
-func AddMessageAuthor(ctx context.Context, tx database.Tx, sessionID, turnID, text string, author session.Author) (number int64, err error) {
+func AddMessageAuthor(ctx context.Context, tx database.Tx, sessionID, turnID, text string, author session.Author) (
+	number int64, err error) {
 	keys := []any{database.EncodeText(sessionID), database.EncodeText(turnID)}
 	err = tx.QueryRowContext(ctx, `select coalesce(max(number), 0) + 1 from message_authors where session_id = $1 and turn_id = $2`, keys...).
 		Scan(&number)
@@ -65,7 +66,8 @@ func AuthorsOf(ctx context.Context, q database.Querier, sessionID string, entrie
 
 // messageAuthors finds the authors of users' messages by their texts. A runtime may have changed a text: its author is
 // known if the turn has only one.
-func messageAuthors(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry, into map[string]session.Author) error {
+func messageAuthors(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry,
+	into map[string]session.Author) error {
 	type sent struct {
 		session.Author
 		hash string
@@ -79,7 +81,8 @@ func messageAuthors(ctx context.Context, q database.Querier, sessionID string, e
 			ids = append(ids, database.EncodeText(e.TurnID))
 		}
 	}
-	err := inQuery{"read the authors of messages", `select turn_id, actor, text_hash, sent_at from message_authors where session_id = $1 and turn_id in (`,
+	err := inQuery{"read the authors of messages", `select turn_id, actor, text_hash, sent_at from message_authors
+		where session_id = $1 and turn_id in (`,
 		`) order by turn_id, number`, sessionID, ids}.each(ctx, q, func(row database.Row) error {
 		var turn string
 		one := &sent{}
@@ -112,7 +115,8 @@ func messageAuthors(ctx context.Context, q database.Querier, sessionID string, e
 }
 
 // entryAuthors finds who wrote the entries of clients, and who stopped turns.
-func entryAuthors(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry, into map[string]session.Author) error {
+func entryAuthors(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry,
+	into map[string]session.Author) error {
 	var ids []string
 	for _, e := range entries {
 		var stop struct {
@@ -127,8 +131,9 @@ func entryAuthors(ctx context.Context, q database.Querier, sessionID string, ent
 			ids = append(ids, database.EncodeText(e.MessageID))
 		}
 	}
-	return inQuery{"read the authors of entries", `select message_id, author, written from (select e.message_id, coalesce(nullif(e.author, ''), j.actor, '') as author,
-			coalesce(j.time, 0) as written from transcript_entries e left join journal_events j on j.pos = e.event_pos
+	return inQuery{"read the authors of entries", `select message_id, author, written
+		from (select e.message_id, coalesce(nullif(e.author, ''), j.actor, '') as author, coalesce(j.time, 0) as written
+			from transcript_entries e left join journal_events j on j.pos = e.event_pos
 			where e.session_id = $1 and e.message_id in (`,
 		`)) a where author <> ''`, sessionID, ids}.each(ctx, q, func(row database.Row) error {
 		var id string
@@ -150,7 +155,8 @@ func deciders(ctx context.Context, q database.Querier, entries []transcript.Entr
 			ids = append(ids, database.EncodeText(id))
 		}
 	}
-	return inQuery{"read who decided", `select id, decided_by, settled_at from interactive_requests where status = $1 and decided_by <> '' and id in (`,
+	return inQuery{"read who decided", `select id, decided_by, settled_at from interactive_requests
+		where status = $1 and decided_by <> '' and id in (`,
 		`)`, string(session.RequestResolved), ids}.each(ctx, q, func(row database.Row) error {
 		var id string
 		var author session.Author
