@@ -1,5 +1,5 @@
 // Names of people and of files, as a transcript shows them.
-import type { Author } from "./types";
+import type { Author, Session } from "./types";
 
 /** named is what people call an author. */
 export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
@@ -9,6 +9,10 @@ export function initials(name: string): string {
   const parts = name.split(/[\s._@-]+/).filter(Boolean);
   return ((parts[0]?.[0] ?? "?") + (parts.length > 1 ? parts.at(-1)![0] : "")).toUpperCase();
 }
+
+/** titleOf is a session's name in the page's language: the server's names for one without a name are not shown. */
+export const titleOf = ({ title, titleSource }: Pick<Session, "title" | "titleSource">, untitled: string) =>
+  titleSource !== "user" && ["", "New session", "New chat"].includes(title) ? untitled : title;
 
 /** within is a path as it is seen from a folder. */
 export function within(path: string, folder: string | undefined): string {

@@ -3,6 +3,7 @@ import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { Link as To, useLocation } from "wouter";
 import { filters, fitsFilter, grouped, lastAt, oldestRequests, type Filter, type Group } from "../core/groups";
 import { withoutShell } from "../core/entries";
+import { titleOf } from "../core/names";
 import { since } from "../core/time";
 import type { Request, Session } from "../core/types";
 import { text } from "../text";
@@ -65,7 +66,7 @@ function Row({ session, request, current, first, now, archived, active, activate
       <To href={`/s/${encodeURIComponent(id)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
         data-session={id} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
         <span className="row-mark"><Mark session={session} /></span>
-        <span className="row-title clip">{session.title || text.list.untitled}</span>
+        <span className="row-title clip">{titleOf(session, text.list.untitled)}</span>
         <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
         {what && <span className="row-what clip">{what}</span>}
         <span className="row-place clip">{place}</span>

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Link as To, useSearch } from "wouter";
 import { agentName } from "../core/entries";
+import { titleOf } from "../core/names";
 import type { Open } from "../core/store";
 import { clock, dayOf, timeOf } from "../core/time";
 import type { Request, Session } from "../core/types";
@@ -46,7 +47,7 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
     <header className="head">
       <To href="/sessions" className="button icon ghost back" aria-label={text.session.back}><Icon name="arrow-left" /></To>
       <div className="head-text">
-        <h1 className="clip" tabIndex={-1} title={session?.title}>{session?.title ?? open.sessionId}</h1>
+        <h1 className="clip" tabIndex={-1} title={session?.title}>{session ? titleOf(session, text.list.untitled) : open.sessionId}</h1>
         {session && <Pill open={open} session={session} />}
         {session && (
           <div className="meta">
