@@ -25,6 +25,7 @@ import (
 	"harness/api/acp"
 	"harness/api/appserver"
 	"harness/api/conns"
+	"harness/api/door"
 	"harness/api/idempotency"
 	"harness/api/mcp"
 	"harness/api/rpc"
@@ -411,6 +412,9 @@ func (s *Server) operations() operations.Options {
 		Changes: s.states.changes(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
+	}
+	if s.nodes.nodePort != nil {
+		parts.Elsewhere = door.Elsewhere(s.nodes.owners())
 	}
 	for _, one := range s.runtimes.makers {
 		if one.preview {

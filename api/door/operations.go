@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"harness/internal/operations"
+	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -47,6 +48,11 @@ func (o *Operations) Send(ctx context.Context, sessionID string, message session
 // Interrupt is operations.Turns.Interrupt.
 func (o *Operations) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
 	return do[string](ctx, o, request{Name: operations.Interrupt, Session: sessionID, Subject: turnID})
+}
+
+// Enqueue is operations.Queue.Enqueue, without the queue.
+func (o *Operations) Enqueue(ctx context.Context, sessionID string, message session.Message) (id string, err error) {
+	return do[string](ctx, o, request{Name: nameEnqueue, Session: sessionID, Message: message, Key: message.Key})
 }
 
 // DropQueued is operations.Queue.DropQueued.
@@ -94,6 +100,7 @@ const (
 	nameCreate     operations.Operation = "create"
 	nameModels     operations.Operation = "models"
 	nameDropQueued operations.Operation = "drop queued"
+	nameEnqueue    operations.Operation = "enqueue"
 )
 
 // request is an operation with its parameters, as nodes send it to each other.
@@ -114,6 +121,20 @@ func do[Result any](ctx context.Context, o *Operations, in request) (result Resu
 	if err == nil {
 		return done.(Result), nil
 	}
+	return ask[Result](ctx, o, err, in)
+}
+
+// Elsewhere is operations.Options.Elsewhere. Each request goes from a session to one below it, so a chain of them ends.
+func Elsewhere(owners Owners) func(ctx context.Context, refused error, op operations.Operation, sessionID string) error {
+	others := NewOperations(nil, owners)
+	return func(ctx context.Context, refused error, op operations.Operation, sessionID string) error {
+		_, err := ask[json.RawMessage](forward.Anew(ctx), others, refused, request{Name: op, Session: sessionID})
+		return err
+	}
+}
+
+// ask carries out an operation at the node that err names, or returns err.
+func ask[Result any](ctx context.Context, o *Operations, err error, in request) (result Result, _ error) {
 	var answer struct {
 		Result json.RawMessage
 		Failed *operations.RemoteError
@@ -140,6 +161,9 @@ func carryOut(ctx context.Context, ops *operations.Service, in request) (any, er
 			return nil, err
 		}
 		return ops.Models(ctx, in.Subject)
+	case nameEnqueue:
+		id, _, err := ops.Enqueue(ctx, in.Session, in.message())
+		return id, err
 	case nameDropQueued:
 		return ops.DropQueued(ctx, in.Session, in.Subject)
 	case operations.Send:

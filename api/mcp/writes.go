@@ -93,7 +93,7 @@ func sendMessage(ctx context.Context, k *call, in messageInput) (any, error) {
 				sent = session.Sent{QueuedID: id}
 			}
 		case in.When == "after_turn":
-			sent.QueuedID, _, err = k.ops().Enqueue(ctx, in.Session, message)
+			sent.QueuedID, err = k.ops().Enqueue(ctx, in.Session, message)
 		default:
 			sent, err = k.ops().Send(ctx, in.Session, message, nil)
 		}

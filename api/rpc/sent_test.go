@@ -32,7 +32,8 @@ func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	sessions := &besideATurn{Turns: manager.PartsOf(b.Service).Turns}
 	parts := sessiontest.Parts(b.Service)
 	parts.Turns = sessions
-	b.serve(t, rpc.Options{Operations: door.NewOperations(operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site}), nil),
+	ops := operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site})
+	b.serve(t, rpc.Options{Operations: door.NewOperations(ops, nil),
 		Version: "1"})
 	id := b.NewSession()
 	s := b.dial(t, "alice")

@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path/filepath"
 	"slices"
 
 	"harness/internal/lib/javascript"
 	"harness/internal/lib/keylock"
+	"harness/internal/platform/telemetry"
 	"harness/internal/services/session"
 )
 
@@ -36,6 +38,8 @@ type Family struct {
 	queue    QueueStore
 	sessions EditorStore
 	locks    keylock.Locks
+	// elsewhere is Options.Elsewhere.
+	elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
 }
 
 // StartChild names the operation of a session that starts another one, for Access.Check.
@@ -161,6 +165,35 @@ func (s *Family) Descendants(ctx context.Context, sessionID string) ([]session.L
 		return nil, nil
 	}
 	return s.store.Descendants(ctx, sessionID)
+}
+
+// atItsNode carries out an operation that was refused here at the node of the session. Without other nodes to ask, it skips
+// such a session.
+func (s *Family) atItsNode(ctx context.Context, refused error, op Operation, sessionID string) error {
+	if !errors.As(refused, new(*session.NotOwnerError)) {
+		return refused
+	}
+	if s.elsewhere == nil {
+		return nil
+	}
+	return s.elsewhere(ctx, refused, op, sessionID)
+}
+
+// archiveElsewhere archives the sessions of other nodes below a session that is to be deleted. A failure does not prevent
+// the deletion.
+func (s *Family) archiveElsewhere(ctx context.Context, sessionID string) {
+	below, err := s.Descendants(ctx, sessionID)
+	for _, one := range below {
+		if refused := s.access.Check(ctx, Archive, one.SessionID); errors.As(refused, new(*session.NotOwnerError)) {
+			if failed := s.atItsNode(ctx, refused, Archive, one.SessionID); Classify(failed).Code != CodeNotMaterialized {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	if err != nil {
+		telemetry.Log(ctx).Warn().Err(err).Str("session_id", sessionID).
+			Msg("a session of a deleted session is not archived; archive it")
+	}
 }
 
 // CheckOwn checks that a session is the caller's own or one of its descendants: session.ErrNotFound, as for a session

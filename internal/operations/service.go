@@ -7,6 +7,8 @@
 package operations
 
 import (
+	"context"
+
 	"harness/internal/runtime/environment"
 )
 
@@ -53,6 +55,9 @@ type Options struct {
 	Suggester   Suggester
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
+	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
+	// If nil, the sessions of other nodes below a session are skipped.
+	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -87,12 +92,12 @@ func New(o Options) *Service {
 	reader := &Reader{access: access, store: o.Sessions.Reader}
 	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
-	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor}
+	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor, elsewhere: o.Elsewhere}
 	service := &Service{
 		Access:        access,
 		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
 		Reader:        reader,
-		Editor:        &Editor{access: access, store: o.Sessions.Editor},
+		Editor:        &Editor{access: access, store: o.Sessions.Editor, family: family},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
 		Threads:       &Threads{access: access, store: o.Sessions.Threads},

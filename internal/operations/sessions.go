@@ -29,6 +29,7 @@ type EditorStore interface {
 type Editor struct {
 	access *Access
 	store  EditorStore
+	family *Family
 }
 
 // lookupPatience is how long a deletion waits for a runtime to report whether it knows a session that is not stored
@@ -83,6 +84,7 @@ func (s *Editor) Delete(ctx context.Context, sessionID string) (session.Deleted,
 	if err := s.access.Check(asking, Delete, sessionID); err != nil {
 		return session.Deleted{}, err
 	}
+	s.family.archiveElsewhere(asking, sessionID)
 	return s.store.Delete(ctx, sessionID)
 }
 

@@ -35,7 +35,7 @@ func (s *Starter) Start(ctx context.Context, in session.Create, message session.
 	}
 	id := started.Session.ID
 	if started.Sent, started.Unsent = s.turns.Send(ctx, id, message); started.Unsent != nil {
-		return started, nil
+		return started, nil //nolint:nilerr // the result has it
 	}
 	// With the turn and the title that it has now; without them if the store refuses this read.
 	if detail, _, err := s.reader.Read(ctx, id, Reading{Limit: 1}); err == nil {

@@ -140,13 +140,14 @@ func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool)
 	})
 }
 
-// interruptBelow ends the running turns of the sessions below a session. It skips those that run on another node.
+// interruptBelow ends the running turns of the sessions below a session, each at its node.
 func (s *Turns) interruptBelow(ctx context.Context, sessionID string) error {
 	below, err := s.family.Descendants(ctx, sessionID)
 	for _, one := range below {
 		_, failed := s.store.StopTurn(ctx, one.SessionID, "", false)
+		failed = s.family.atItsNode(ctx, failed, Interrupt, one.SessionID)
 		idle := errors.Is(failed, session.ErrNoActiveTurn) || session.Absent(failed)
-		if failed != nil && !idle && !errors.As(failed, new(*session.NotOwnerError)) {
+		if failed != nil && !idle {
 			err = errors.Join(err, fmt.Errorf("interrupt session %s below session %s: %w", one.SessionID, sessionID, failed))
 		}
 	}

@@ -109,7 +109,7 @@ func TestTheControlOverAPipe(t *testing.T) {
 			t.Errorf("%s with the bearer of a session is %d, not %d", path, got, status)
 		}
 	}
-	_, answer, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(agents, "http"), //nolint:bodyclose // it has none
+	_, answer, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(agents, "http"),
 		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + grants.Token(id)}}})
 	if err == nil || answer == nil || answer.StatusCode != http.StatusForbidden {
 		t.Errorf("the door of codex for the bearer of a session: %v, %v", answer, err)

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/platform/database"
+	"harness/tests/dbtest"
 	"harness/tests/programtest"
 )
 
+// MC-39: see stopsATree.
 // The owner of the named session executes JSON-RPC calls, whichever node gets them.
 func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	t.Parallel()
@@ -41,6 +44,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	if status := programtest.Text(events.Wait("the end of the turn", completed).Decoded(), "params", "turn", "status"); status != "interrupted" {
 		t.Errorf("the stopped turn ended %s", status)
 	}
+	n.stopsATree(t)
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node got %v", calls)
 	}
@@ -74,5 +78,39 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	n.a.Kill()
 	if answer := call("session/send", programtest.Object{"prompt": "hi"}); programtest.Text(answer, "error", "data", "code") != "owner_unreachable" {
 		t.Errorf("with its owner killed it is %v", answer)
+	}
+}
+
+// stopsATree: an interrupt of a session, and its deletion, reach a session below it at another node (MC-39).
+func (n *nodes) stopsATree(t *testing.T) {
+	t.Helper()
+	parent, below := n.a.CreateSession(untrusted), n.b.CreateSession(untrusted)
+	err := dbtest.Connect(t, n.siteA.Store()).Update(t.Context(), func(tx database.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `insert into session_lineage values ($1, $2, $2, 1, '', 'k', '', 0)`, below, parent)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := n.b.Follow("threadId=" + below)
+	turn := n.b.Send(below, "MOCK_HOLD[below]")
+	if err := n.siteB.Model.WaitHeld(t.Context(), "below"); err != nil {
+		t.Fatal(err)
+	}
+	n.a.Send(parent, "MOCK_HOLD[above]")
+	if err := n.siteA.Model.WaitHeld(t.Context(), "above"); err != nil {
+		t.Fatal(err)
+	}
+	n.b.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+parent+"/interrupt", nil)
+	if status := events.WaitTurn(turn); status != "interrupted" {
+		t.Errorf("the turn below, at another node, ended %s", status)
+	}
+	n.siteA.Model.Release("above")
+	n.siteB.Model.Release("below")
+	n.b.Want(http.StatusOK, http.MethodDelete, "/api/sessions/"+parent, nil)
+	archived, err := database.ReadTexts(t.Context(), dbtest.Connect(t, n.siteA.Store()).Read(), "read a session",
+		`select id from sessions where id = $1 and archived = 1`, below)
+	if err != nil || len(archived) != 1 {
+		t.Errorf("the session below, at another node, is not archived (%v)", err)
 	}
 }

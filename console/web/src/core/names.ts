@@ -1,4 +1,5 @@
 // Names of people and of files, as a transcript shows them.
+import { text } from "../text";
 import type { Author, Session } from "./types";
 
 /** named is what people call an author. */
@@ -10,12 +11,11 @@ export function initials(name: string): string {
   return ((parts[0]?.[0] ?? "?") + (parts.length > 1 ? parts.at(-1)![0] : "")).toUpperCase();
 }
 
-/** titleOf is a session's name in the page's language: the server's names for one without a name are not shown. */
-export const titleOf = ({ title, titleSource }: Pick<Session, "title" | "titleSource">, untitled: string) =>
-  titleSource !== "user" && ["", "New session", "New chat"].includes(title) ? untitled : title;
-
 /** within is a path as it is seen from a folder. */
 export function within(path: string, folder: string | undefined): string {
   const start = folder ? `${folder.replace(/\/$/, "")}/` : "";
   return start && path.startsWith(start) ? path.slice(start.length) : path;
 }
+
+/** titleOf is a session's title; what the server calls one without a message is said in the page's language. */
+export const titleOf = ({ title, titleSource }: Session) => (title === "" || (!titleSource && title === "New session") ? text.list.fresh : title);

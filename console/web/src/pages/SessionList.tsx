@@ -53,7 +53,7 @@ function RowMenu({ session, archived }: { session: Session; archived: boolean })
     { label: words.copyLink, icon: "link", run: () => run(copy()) },
     archived ? { label: words.unarchive, icon: "archive-restore", run: () => run(client.unarchive(session.sessionId)) } : { label: words.archive, icon: "archive", run: () => run(client.archive(session)) },
   ];
-  return <Menu label={words.menu(session.title)} className="ghost icon row-menu" items={items}><Icon name="ellipsis" /></Menu>;
+  return <Menu label={words.menu(titleOf(session))} className="ghost icon row-menu" items={items}><Icon name="ellipsis" /></Menu>;
 }
 
 function Row({ session, request, current, first, now, archived, active, activate }: RowProps) {
@@ -66,7 +66,7 @@ function Row({ session, request, current, first, now, archived, active, activate
       <To href={`/s/${encodeURIComponent(id)}`} className="row" tabIndex={first ? 0 : -1} aria-current={current ? "page" : undefined}
         data-session={id} data-state={session.state} data-unread={session.unread || undefined} title={session.cwd}>
         <span className="row-mark"><Mark session={session} /></span>
-        <span className="row-title clip">{titleOf(session, text.list.untitled)}</span>
+        <span className="row-title clip">{titleOf(session)}</span>
         <span className="row-age">{since(now - (request ? request.createdAt : lastAt(session)))}</span>
         {what && <span className="row-what clip">{what}</span>}
         <span className="row-place clip">{place}</span>

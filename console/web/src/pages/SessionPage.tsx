@@ -47,7 +47,7 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
     <header className="head">
       <To href="/sessions" className="button icon ghost back" aria-label={text.session.back}><Icon name="arrow-left" /></To>
       <div className="head-text">
-        <h1 className="clip" tabIndex={-1} title={session?.title}>{session ? titleOf(session, text.list.untitled) : open.sessionId}</h1>
+        <h1 className="clip" tabIndex={-1} title={session && titleOf(session)}>{session ? titleOf(session) : open.sessionId}</h1>
         {session && <Pill open={open} session={session} />}
         {session && (
           <div className="meta">

@@ -23,7 +23,7 @@ export function german(counted: Counted): Texts {
     list: {
       label: "Sitzungen", fresh: "Neue Sitzung", filter: "Sitzungen durchsuchen",
       none: "Keine passende Sitzung.", clear: "Filter zurücksetzen", elsewhere: "Kein Projekt", first: "Noch keine Sitzungen. Starte mit „Neue Sitzung“.", more: "Mehr laden", unread: "Ungelesen",
-      asks: (line) => `Frage: ${line}`, run: (line) => `Ausführen: ${line}`, edit: (line) => `Ändern: ${line}`, untitled: "Neue Sitzung",
+      asks: (line) => `Frage: ${line}`, run: (line) => `Ausführen: ${line}`, edit: (line) => `Ändern: ${line}`, untitled: "Sitzung ohne Titel",
     },
     session: {
       pick: "Wähle eine Sitzung oder starte eine neue.", stop: "Anhalten", escape: "Zum Anhalten noch einmal Esc drücken", more: "Weitere Aktionen", rename: "Umbenennen…", title: "Titel", archive: "Archivieren", fork: "Abzweigen",

@@ -19,7 +19,7 @@ export const text = {
   list: {
     label: "Sessions", fresh: "New session", filter: "Search sessions",
     none: "No sessions match.", clear: "Clear filters", elsewhere: "No project", first: "No sessions yet. Start one with New session.", more: "Load more", unread: "Unread",
-    asks: (line: string) => `Asks: ${line}`, run: (line: string) => `Run: ${line}`, edit: (line: string) => `Edit: ${line}`, untitled: "New session",
+    asks: (line: string) => `Asks: ${line}`, run: (line: string) => `Run: ${line}`, edit: (line: string) => `Edit: ${line}`, untitled: "Untitled session",
   },
   session: {
     pick: "Choose a session or start one.", stop: "Stop", escape: "Press Esc again to stop", more: "More actions", rename: "Rename…", title: "Title", archive: "Archive", fork: "Fork",

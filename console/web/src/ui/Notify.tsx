@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { titleOf } from "../core/names";
 import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { usePreferences } from "./preferences";
@@ -46,8 +45,7 @@ export function Notify() {
   useSignal(client.store.inbox);
   useSignal(client.store.list);
   const waiting = client.store.requests.size;
-  const shown = at.startsWith("/s/") ? client.store.sessions.get(decodeURIComponent(at.slice(3).split("/")[0]!)) : undefined;
-  const title = shown && titleOf(shown, text.list.untitled);
+  const title = at.startsWith("/s/") ? client.store.sessions.get(decodeURIComponent(at.slice(3).split("/")[0]!))?.title : undefined;
   useEffect(() => {
     document.title = (waiting > 0 ? `(${waiting}) ` : "") + (title ? `${title} · ${text.app}` : text.app);
     badge(waiting);

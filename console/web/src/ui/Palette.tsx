@@ -2,7 +2,6 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import type { Answer } from "../api/answers";
 import { goes } from "../core/keys";
-import { titleOf } from "../core/names";
 import { best, pieces } from "../core/search";
 import { ApiError } from "../core/api";
 import type { Session } from "../core/types";
@@ -97,7 +96,7 @@ function useFound(typed: string, keys: () => void): { found: Command[]; behind: 
     id, group: "sessions", icon: archived.has(id) ? "archive" : "message-square", name, shown, below: about(client.store.sessions.get(id), id), end: text.find.open, run: () => go(path(id)),
   });
   const known = [...client.store.sessions.values()].sort((a, b) => b.updatedAt - a.updatedAt);
-  const sessions = best(typed, known, (s) => s.title, shown.sessions).map((s) => command(s.sessionId, titleOf(s, text.list.untitled)));
+  const sessions = best(typed, known, (s) => s.title, shown.sessions).map((s) => command(s.sessionId, s.title || text.list.untitled));
   for (const hit of hits.data) if (hit.entryId === null && !sessions.some((s) => s.id === hit.sessionId)) sessions.push(command(hit.sessionId, hit.title, <Marked hit={hit} />));
   const transcripts = hits.data.filter((hit) => hit.entryId !== null).slice(0, shown.transcripts).map((hit): Command => ({
     id: `hit-${hit.sessionId}-${hit.entryId}`, group: "transcripts", icon: "text-search", name: hit.snippet, shown: <Marked hit={hit} />, end: text.find.jump,

@@ -65,6 +65,10 @@ func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 // cameKey marks the context of a request that came from another node, which is not forwarded again.
 type cameKey struct{}
 
+// Anew returns the context of a request of its own, which is forwarded even if ctx is of one that another node sent. A
+// chain of such requests must end.
+func Anew(ctx context.Context) context.Context { return context.WithValue(ctx, cameKey{}, nil) }
+
 // Guard passes requests on with the principal that the other node authenticated; it answers all others with 403.
 func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
