@@ -243,7 +243,7 @@ func atATerminal(t *testing.T, all *terminal) {
 			s := u.open("run", "--session", session, "MOCK_HOLD["+session+"]")
 			<-accepted
 			s.types(ctrlC)
-			s.awaits("interrupting")
+			s.awaits("Interrupting")
 			release()
 			s.ends(4)
 			frames.awaits(`"turn/completed"`)
