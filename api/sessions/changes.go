@@ -84,7 +84,8 @@ func (s *changes) list(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 	}
 	for _, file := range page.Files {
 		body.Files = append(body.Files, fileView{Path: workingtree.ShownPath(file.Path),
-			From: orNull(workingtree.ShownPath(file.From)), Kind: string(file.Kind), Mode: file.Mode, Added: file.Added, Removed: file.Removed, Binary: file.Binary, TurnID: orNull(file.TurnID)})
+			From: orNull(workingtree.ShownPath(file.From)), Kind: string(file.Kind), Mode: file.Mode,
+			Added: file.Added, Removed: file.Removed, Binary: file.Binary, TurnID: orNull(file.TurnID)})
 	}
 	if page.Next > 0 {
 		body.NextCursor = orNull(strconv.Itoa(page.Next))
