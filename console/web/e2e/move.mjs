@@ -116,7 +116,7 @@ export const cases = (test) => {
       const answer = await route.fetch({ url: route.request().url().replace(/&cursor=.*/, "") });
       const listed = await answer.json();
       const first = listed.data.slice(0, 1);
-      await route.fulfill({ response: answer, json: cursor ? { ...listed, data: [{ ...first[0], sessionId: "behind", title: "Behind the first hundred" }], nextCursor: null } : { ...listed, nextCursor: "on" } });
+      await route.fulfill({ response: answer, json: cursor ? { ...listed, data: [{ ...first[0], sessionId: "behind", title: "Behind the first hundred", archivedAt: null, lastEntryAt: Math.floor(Date.now() / 1000) }], nextCursor: null } : { ...listed, nextCursor: "on" } });
     });
     await page.reload();
     await page.getByLabel("Project", { exact: true }).selectOption({ label: "Orchard" });

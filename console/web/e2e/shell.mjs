@@ -134,7 +134,7 @@ export const cases = (test) => {
   test("who only reads is offered nothing else", async (browser) => {
     const id = await newSession("For a viewer");
     await send(id, "MOCK_CMD[echo viewer]");
-    const { secret, token: made } = await api("POST", "/api/tokens", { name: "only-reads", role: "viewer" });
+    const { secret, token: made } = await api("POST", "/api/tokens", { name: "reads-the-shell", role: "viewer" });
     const { page, close } = await open(browser, "/", { as: secret, ...wide });
     for (const path of ["/", "/inbox", `/s/${id}`]) {
       await page.goto(base + path);

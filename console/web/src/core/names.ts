@@ -18,4 +18,4 @@ export function within(path: string, folder: string | undefined): string {
 }
 
 /** titleOf is a session's title; what the server calls one without a message is said in the page's language. */
-export const titleOf = ({ title, titleSource }: Session) => (title === "" || (!titleSource && title === "New session") ? text.list.fresh : title);
+export const titleOf = ({ title, titleSource }: Session) => (title === "" || (titleSource !== "user" && title === "New session") ? text.list.fresh : title);
