@@ -84,7 +84,8 @@ export const cases = (test) => {
     await close();
   });
 
-  test("a declined change is not done: no mark, no place among the changes, before and after a reload", async (browser) => {
+  // CO-57
+  test("a declined change is not done: no mark, no place among the changes, before and after a reload; a file that a command wrote has one", async (browser) => {
     const id = await newSession("An edit that is refused");
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);
@@ -112,6 +113,13 @@ export const cases = (test) => {
     await shown();
     await page.reload();
     await shown();
+    await send(id, "MOCK_CMD[echo x > by-command.txt]");
+    await page.locator(".request").waitFor();
+    await page.waitForTimeout(450);
+    await page.locator("[data-choice=approve]").click();
+    await page.locator(".files button", { hasText: "by-command.txt" }).click();
+    await page.locator(".panel-body .dl.add", { hasText: "x" }).waitFor();
+    assert.deepEqual(await page.locator(".files .mono").allInnerTexts(), ["by-command.txt", "kept.txt"]);
     await close();
   }, { core: true });
 

@@ -132,7 +132,7 @@ func TestTheConsole(t *testing.T) {
 func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	service, pushed := pushService(t)
 	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_NOTIFY_PUSH_SERVICES="+service,
-		"HARNESS_AUTH_TOKEN="+consoleToken, "DEFAULT_APPROVAL_POLICY=untrusted",
+		"HARNESS_AUTH_TOKEN="+consoleToken, "DEFAULT_APPROVAL_POLICY=untrusted", "HARNESS_CHECKPOINTS=on",
 		"HARNESS_PUBLIC_URL=http://127.0.0.1"+path, "HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
 		"ANTHROPIC_API_KEY=sk-ant-of-the-console"))
 	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())

@@ -1,15 +1,13 @@
 import { useEffect, useState } from "react";
 import { useLocation, useSearch } from "wouter";
-import { fileDiff } from "../core/diff";
-import { agentName, filesOf } from "../core/entries";
-import { within } from "../core/names";
+import { agentName } from "../core/entries";
 import type { Open } from "../core/store";
 import { digits } from "../core/time";
 import type { PlanStep, Session, Usage } from "../core/types";
 import { text } from "../text";
-import { Counts, DiffView } from "../ui/DiffView";
 import { useClient, useList, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
+import { Changes } from "./Changes";
 import { RunsWith } from "./RunsWith";
 
 const tabs = ["changes", "plan", "context"] as const;
@@ -39,35 +37,6 @@ const marks: Record<string, IconName> = { completed: "circle-check", inProgress:
 function Plan({ plan }: { plan: PlanStep[] }) {
   if (plan.length === 0) return <p className="dim">{text.session.noPlan}</p>;
   return <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><Icon name={marks[p.status] ?? "circle-dashed"} /><span>{p.step}</span></li>)}</ol>;
-}
-
-const letters: Record<string, string> = { add: "A", delete: "D", update: "M" };
-
-function Changes({ open, cwd }: { open: Open; cwd: string | undefined }) {
-  const files = filesOf(open.transcript.ids.map((id) => open.transcript.rows.get(id)!.entry)).filter((file) => file.became === "");
-  const [picked, pick] = useState<string | null>(null);
-  if (files.length === 0) return <p className="dim">{text.talk.noChanges}</p>;
-  const diffs = files.map((file) => fileDiff(file.change));
-  const all = { added: diffs.reduce((n, d) => n + d.added, 0), removed: diffs.reduce((n, d) => n + d.removed, 0) };
-  const shown = files.find((file) => file.path === picked) ?? files[0]!;
-  return (
-    <>
-      <p className="line-row"><span className="dim grow">{text.talk.byAgent}</span><Counts file={all} /></p>
-      <ul className="files">
-        {diffs.map((diff) => {
-          const path = within(diff.path, cwd).split("/");
-          return (
-            <li key={diff.path}>
-              <button type="button" className="menu-item" aria-pressed={diff.path === shown.path} title={diff.path} onClick={() => pick(diff.path)}>
-                <b className={`kind ${diff.kind}`}>{letters[diff.kind] ?? "M"}</b><span className="mono">{path.at(-1)}</span><span className="dim clip grow">{path.slice(0, -1).join("/")}</span><Counts file={diff} />
-              </button>
-            </li>
-          );
-        })}
-      </ul>
-      <DiffView key={shown.path} changes={[shown.change]} cwd={cwd} />
-    </>
-  );
 }
 
 function Context({ usage, session }: { usage: Usage | null; session: Session | undefined }) {
@@ -127,7 +96,7 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
         <button type="button" className="icon ghost over-only" aria-label={text.talk.hidePanel} onClick={() => panel.show(null)}><Icon name="x" /></button>
       </div>
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${panel.tab}`} className="panel-body" tabIndex={0}>
-        {panel.tab === "changes" && <Changes open={open} cwd={session?.cwd} />}
+        {panel.tab === "changes" && session && <Changes open={open} session={session} />}
         {panel.tab === "plan" && <Plan plan={plan} />}
         {panel.tab === "context" && <Context usage={open.usage} session={session} />}
       </div>
