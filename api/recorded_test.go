@@ -48,7 +48,7 @@ func better(e exchange) (status int, reply string, differs bool) {
 	case "GET /account/rate-limits": // the API promises 401; codex-manager returned it with older codex
 		reply := strings.Replace(e.Reply, "invalid_state", "auth_required", 1)
 		reply = strings.Replace(reply, `rate limits"`, `rate limits; this is about the login of codex at its model provider, not your token `+
-			`for this server: set OPENAI_API_KEY, or log in as the server's user with: harness login"`, 1)
+			`for this server: set OPENAI_API_KEY, or sign in as the server's user with: harness login"`, 1)
 		return http.StatusUnauthorized, strings.Replace(reply, `/read"`, `/read","runtime":"codex"`, 1), true
 	case "GET /models?cursor=bogus":
 		return http.StatusBadRequest,

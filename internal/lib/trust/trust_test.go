@@ -97,7 +97,7 @@ func TestWhatCannotBeHashed(t *testing.T) {
 	must(t, syscall.Mkfifo(filepath.Join(pipe, "p"), 0o600))
 	write(t, filepath.Join(large, "l"), "")
 	must(t, os.Truncate(filepath.Join(large, "l"), 256<<20+1))
-	for folder, says := range map[string]string{pipe: "neither a file nor a folder", large: "more than 256 MiB",
+	for folder, says := range map[string]string{pipe: "neither a file nor a folder", large: "larger than 256 MiB",
 		filepath.Join(pipe, "none"): "no such file"} {
 		if sum, err := trust.HashFolder(folder, nil); err == nil || sum != "" || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %q %v", folder, sum, err)

@@ -21,7 +21,7 @@ import (
 // until the page is full. It searches the first 1,000 characters of a message.
 func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
-	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, case name when '' then title else name end, `+
+	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, name, title, `+
 		openingOf("content")+`, `+openingOf("stored")+` from sessions where `+where, args...)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
@@ -32,17 +32,18 @@ func (r *Reader) findText(ctx context.Context, q database.Querier, query session
 	for wanted := folded(query.Text); len(found) < most && rows.Next(); {
 		var (
 			one             session.Session
-			title           string
+			name, title     string
 			content, stored sql.NullString
 		)
-		if err := rows.Scan(&one.ID, &one.UpdatedAt, &one.CreatedAt, &title, &content, &stored); err != nil {
+		if err := rows.Scan(&one.ID, &one.UpdatedAt, &one.CreatedAt, &name, &title, &content, &stored); err != nil {
 			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
 		}
 		first := transcript.ContentOf(content.String, stored)
 		if title == "" {
 			title = session.NewChatTitle
 		}
-		if occurs(wanted, database.DecodeText(title)) || occurs(wanted, beginning(first)) {
+		// Clients of codex-manager see the title, all others the name.
+		if occurs(wanted, database.DecodeText(name)) || occurs(wanted, database.DecodeText(title)) || occurs(wanted, beginning(first)) {
 			found = append(found, one)
 		}
 	}
