@@ -224,6 +224,18 @@ const (
 	ScopeSession Scope = "session"
 )
 
+// Defines values for SessionLineKind.
+const (
+	SessionLineKindApproval SessionLineKind = "approval"
+	SessionLineKindEdit     SessionLineKind = "edit"
+	SessionLineKindEditing  SessionLineKind = "editing"
+	SessionLineKindFailed   SessionLineKind = "failed"
+	SessionLineKindQuestion SessionLineKind = "question"
+	SessionLineKindRetrying SessionLineKind = "retrying"
+	SessionLineKindRunning  SessionLineKind = "running"
+	SessionLineKindTool     SessionLineKind = "tool"
+)
+
 // Defines values for SessionState.
 const (
 	SessionStateError        SessionState = "error"
@@ -1661,6 +1673,9 @@ type Session struct {
 	// ArchivedBy Who did something, and when.
 	ArchivedBy *Author `json:"archivedBy,omitempty"`
 
+	// Branch Present only with `view=console`: the Git branch of the folder, if this server has it.
+	Branch *string `json:"branch,omitempty"`
+
 	// CreatedAt Seconds since 1970.
 	CreatedAt int    `json:"createdAt"`
 	Cwd       string `json:"cwd"`
@@ -1669,9 +1684,12 @@ type Session struct {
 	LastEntryAt *int `json:"lastEntryAt,omitempty"`
 
 	// LastError Why the last turn failed, or why the running one is retrying its model request; otherwise null.
-	LastError     *Session_LastError `json:"lastError,omitempty"`
-	Materialized  bool               `json:"materialized"`
-	ModelProvider string             `json:"modelProvider"`
+	LastError *Session_LastError `json:"lastError,omitempty"`
+
+	// Line Present only with `view=console`: what happens now, null for nothing.
+	Line          *Session_Line `json:"line,omitempty"`
+	Materialized  bool          `json:"materialized"`
+	ModelProvider string        `json:"modelProvider"`
 
 	// PendingCount How many interactive requests are pending.
 	PendingCount *int `json:"pendingCount,omitempty"`
@@ -1715,6 +1733,21 @@ type Session struct {
 type Session_LastError struct {
 	Message string `json:"message"`
 	TurnID  string `json:"turnId"`
+}
+
+// SessionLineKind What waits for a user (`edit`: an approval of changes), what runs, why it is retried, or why it failed.
+type SessionLineKind string
+
+// Session_Line Present only with `view=console`: what happens now, null for nothing.
+type Session_Line struct {
+	// At Since when, in ms since 1970; absent if unknown.
+	At *int `json:"at,omitempty"`
+
+	// Kind What waits for a user (`edit`: an approval of changes), what runs, why it is retried, or why it failed.
+	Kind SessionLineKind `json:"kind"`
+
+	// Text A summary, a command, files with counts of lines, or a reason; 200 characters at most.
+	Text string `json:"text"`
 }
 
 // Session_Plan_Plan defines model for Session.Plan.Plan.

@@ -23,7 +23,7 @@ func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 		"no programs": {cfg: config.Tools{Names: []string{"workspace.exec"}}, says: "HARNESS_TOOLS_PROGRAMS"},
 		"a program by path": {cfg: config.Tools{Names: []string{"workspace.exec"}, Programs: []string{"/bin/sh"}},
 			says: "without a folder"},
-		"unknown":       {cfg: config.Tools{Names: []string{"workspace.delete"}}, says: "there are workspace.read"},
+		"unknown":       {cfg: config.Tools{Names: []string{"workspace.delete"}}, says: "this server has workspace.read"},
 		"twice":         {cfg: config.Tools{Names: []string{"workspace.read", "workspace.read"}}, says: "another tool"},
 		"yolo":          {cfg: config.Tools{Mode: "yolo"}, says: "HARNESS_ALLOW_YOLO"},
 		"yolo, allowed": {cfg: config.Tools{Mode: "yolo"}, yolo: true},
