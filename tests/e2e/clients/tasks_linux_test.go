@@ -122,6 +122,11 @@ func TestTasksOfRealAgents(t *testing.T) {
 			now := server.Want(http.StatusOK, http.MethodGet, base, nil)
 			delete(now, "activity") // a turn is running now
 			delete(made, "activity")
+			if title := programtest.Text(now, "title"); !strings.HasPrefix(title, "MOCK_CMD[touch") {
+				t.Errorf("the session is named %q, not after its first message", title)
+			}
+			delete(now, "title")
+			delete(made, "title")
 			if !reflect.DeepEqual(now, made) {
 				t.Errorf("it was %v, and is %v", made, now)
 			}
