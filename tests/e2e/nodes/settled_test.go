@@ -38,7 +38,7 @@ func TestAnswersWaitForTheStandby(t *testing.T) {
 	}
 	pair.Alone(func() error {
 		_, err := other.Commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node' where id = $1`, session)
+			_, err := tx.ExecContext(ctx, `update sessions set title = 'of another node', name = 'of another node' where id = $1`, session)
 			return []journal.Event{{SessionID: session, Type: "test"}}, err
 		})
 		return err
