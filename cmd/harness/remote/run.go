@@ -24,7 +24,7 @@ type turnFlags struct{ model, effort, approve string }
 
 func (f *turnFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model")
-	cmd.Flags().StringVar(&f.effort, "effort", "", "reasoning effort: none, minimal, low, medium, high or xhigh")
+	cmd.Flags().StringVar(&f.effort, "effort", "", "effort of the model: none, minimal, low, medium, high or xhigh")
 	OneOf(cmd, &f.approve, "approve", "ask", "how to answer approvals; without a terminal, ask declines them",
 		"ask", "accept", "decline")
 }

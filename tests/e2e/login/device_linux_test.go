@@ -75,7 +75,7 @@ func TestACommandLineLogsIn(t *testing.T) {
 			}
 		}
 	}
-	if err := command.Wait(); err != nil || !strings.Contains(shown.String(), "you are Ann Lee (operator)") {
+	if err := command.Wait(); err != nil || !strings.Contains(shown.String(), "Signed in as Ann Lee (operator)") {
 		t.Fatalf("%v\n%s", err, shown.String())
 	}
 	ask := func(ends int, says string, command ...string) {
@@ -94,7 +94,7 @@ func TestACommandLineLogsIn(t *testing.T) {
 	}
 	provider.Logout("harness", "ann")
 	ask(1, "harness login --provider", "sessions", "list")
-	if code, out := person.Command("login", "--provider", "none", "--url", address); code != 1 || !strings.Contains(out, "no such OpenID Connect provider") {
+	if code, out := person.Command("login", "--provider", "none", "--url", address); code != 1 || !strings.Contains(out, "unknown OpenID Connect provider") {
 		t.Errorf("another provider: %d %s", code, out)
 	}
 	server.Stop()
