@@ -65,8 +65,8 @@ func start(t *testing.T, engine database.Engine) *site {
 		}
 		rows = append(rows,
 			fmt.Sprintf(`insert into sessions (id, runtime, runtime_session_id, node_id, project_id, title, name, cwd, source, model_provider,
-				thread, system_owned, archived, created_at, updated_at) values ('%s', 'codex', '%s', 'n', %s, 'title of %[4]s', 'title of %[4]s', '/', '', '',
-				'null', 0, 0, 1, 1)`, sessionOf(of), sessionOf(of), project, of),
+				thread, system_owned, archived, created_at, updated_at) values ('%s', 'codex', '%s', 'n', %s, 'title of %[4]s',
+				'title of %[4]s', '/', '', '', 'null', 0, 0, 1, 1)`, sessionOf(of), sessionOf(of), project, of),
 			fmt.Sprintf(`insert into jobs (id, type, version, project_id, priority, state, dedupe_mode, payload, attempts, max_attempts,
 				created_at, cancel_reason, node_id, owner, lease_until) values ('%s', 'suggest_request', 1, '%s', 'background', 'completed',
 				'none', '{}', 0, 1, 1, '', '', '', 0)`, jobOf(of), owner))
