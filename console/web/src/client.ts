@@ -5,6 +5,7 @@ import type { Answer } from "./api/answers";
 import { Composing, type Said } from "./core/composing";
 import { Drafts } from "./core/drafts";
 import { Link, type Socket } from "./core/link";
+import { actorName } from "./core/names";
 import { Outbox, Unanswered, type Way } from "./core/outbox";
 import { Push } from "./core/push";
 import { Signal } from "./core/signal";
@@ -152,7 +153,7 @@ export class Client {
 
   /** nameOf is what people call an actor: "you" is the one who looks. */
   nameOf(actor: string, name?: string): string {
-    return actor === this.me?.actor ? text.request.you : name || (this.people.get(actor) ?? actor.replace(/^token:/, ""));
+    return actor === this.me?.actor ? text.request.you : name || (this.people.get(actor) ?? actorName(actor));
   }
 
   /** namePeople learns the names of who logs in at providers; without them their actors are shown. */

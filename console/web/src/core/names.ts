@@ -2,12 +2,15 @@
 import { text } from "../text";
 import type { Author, Session } from "./types";
 
-/** named is what people call an author. */
-export const named = ({ name, actor }: Author) => name || actor.replace(/^token:/, "");
+/** actorName is what people call an actor without a name of its own: the owner, a program of this machine, or a token. */
+export const actorName = (actor: string) => text.talk.actors[actor] ?? actor.replace(/^token:/, "");
 
-/** initials are those of a name: of its first and last part. */
+/** named is what people call an author. */
+export const named = ({ name, actor }: Author) => name || actorName(actor);
+
+/** initials are those of a name: of its first and last part, without the host of an address. */
 export function initials(name: string): string {
-  const parts = name.split(/[\s._@-]+/).filter(Boolean);
+  const parts = name.replace(/@.*/, "").split(/[\s._:-]+/).filter(Boolean);
   return ((parts[0]?.[0] ?? "?") + (parts.length > 1 ? parts.at(-1)![0] : "")).toUpperCase();
 }
 

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Link as To } from "wouter";
+import { actorName, initials } from "../core/names";
 import { text } from "../text";
 import { useClient, useSignal } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
@@ -9,7 +10,6 @@ import { usePreferences } from "../ui/preferences";
 import { PushSwitch } from "../ui/PushSwitch";
 import { Section, Setting, Switch } from "../ui/Setting";
 import { useShell } from "../ui/shellContext";
-import { initials } from "../ui/Sidebar";
 import { Projects } from "./Projects";
 import { DefaultSettings, ServerSettings } from "./ServerSettings";
 import { Tokens } from "./Tokens";
@@ -22,7 +22,7 @@ function You() {
   useSignal(client.signal);
   const { me } = client;
   if (!me) return null;
-  const name = me.name ?? me.actor.replace(/^token:/, "");
+  const name = me.name ?? actorName(me.actor);
   return (
     <Section title={text.settings.who}>
       <li>

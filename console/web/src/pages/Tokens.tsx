@@ -1,11 +1,11 @@
 import { useState } from "react";
 import type { Answer, Schemas } from "../api/answers";
+import { initials } from "../core/names";
 import { dayOf } from "../core/time";
 import { text } from "../text";
 import { useClient } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Section } from "../ui/Setting";
-import { initials } from "../ui/Sidebar";
 import { useAnswer } from "../ui/useAnswer";
 
 const words = text.set;

@@ -169,7 +169,7 @@ export function german(counted: Counted): Texts {
     },
     talk: {
       archived: "Archiviert", archivedBy: (who, day) => `Archiviert${who ? ` von ${who}` : ""} · ${day}`,
-      you: "dir", unknown: "Unbekannt", program: "CI", agent: "Agent", fixed: "Fest für diese Sitzung", access: "Zugriff", custom: "Eigene", rules: "Eigene Regeln …", on: "An", off: "Aus",
+      you: "dir", unknown: "Unbekannt", actors: { token: "Eigentümer", local: "Dieser Rechner" }, program: "CI", agent: "Agent", fixed: "Fest für diese Sitzung", access: "Zugriff", custom: "Eigene", rules: "Eigene Regeln …", on: "An", off: "Aus",
       openNetwork: "Ohne Sandbox ist das Netz immer an.",
       presets: {
         read: ["Nur lesen", "Liest Dateien. Schreiben scheitert auch nach einer Genehmigung."], ask: ["Vorher fragen", "Bearbeitet diesen Ordner und führt Befehle aus, fragt aber jedes Mal."],

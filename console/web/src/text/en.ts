@@ -167,7 +167,7 @@ export const text = {
   // The session page and the inbox.
   talk: {
     archived: "Archived", archivedBy: (who: string | null, day: string) => `Archived${who ? ` by ${who}` : ""} · ${day}`,
-    you: "you", unknown: "Unknown", program: "CI", agent: "Agent", fixed: "Fixed for this session", access: "Access", custom: "Custom", rules: "Custom rules…", on: "On", off: "Off",
+    you: "you", unknown: "Unknown", actors: { token: "Owner", local: "This machine" } as Record<string, string>, program: "CI", agent: "Agent", fixed: "Fixed for this session", access: "Access", custom: "Custom", rules: "Custom rules…", on: "On", off: "Off",
     openNetwork: "Without a sandbox the network is always on.",
     presets: {
       read: ["Read only", "Reads files. Writing fails even if you approve it."], ask: ["Ask first", "Edits this folder and runs commands, and asks each time."],

@@ -50,7 +50,9 @@ export function Before({ all }: { all: boolean }) {
   const { server } = answer;
   const shown = all || !agents.some((agent) => agent.state === "ready") ? agents : agents.filter((agent) => agent.state === "signIn");
   if (shown.length === 0 && server.ready) return null;
-  const todo = shown.filter((agent) => agent.state === "signIn" || agent.state === "unavailable").length + (server.ready ? 0 : 1);
+  const wanting = shown.filter((agent) => agent.state === "signIn" || agent.state === "unavailable").length;
+  const install = agents.some((agent) => agent.state === "ready") || wanting > 0 ? 0 : 1; // one agent is enough
+  const todo = wanting + install + (server.ready ? 0 : 1);
   return (
     <section>
       <div className="line-row"><h2 className="grow">{words.before}</h2><span className="small dim">{words.todo(todo)}</span></div>

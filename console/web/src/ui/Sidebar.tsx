@@ -1,17 +1,12 @@
 import type { ReactNode } from "react";
 import { Link as To, useLocation } from "wouter";
+import { actorName, initials } from "../core/names";
 import { SessionList } from "../pages/SessionList";
 import { text } from "../text";
 import { useClient, useSignal } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 import { isHere, manages, pages, type Page } from "./pages";
 import { useShell } from "./shellContext";
-
-/** initials are the first letters of a name: of its first and its last word. */
-export const initials = (name: string) => {
-  const words = name.replace(/@.*/, "").split(/[\s._:-]+/).filter(Boolean);
-  return ((words[0]?.[0] ?? "") + (words.length > 1 ? words.at(-1)![0] : (words[0]?.[1] ?? ""))).toUpperCase();
-};
 
 type Entry = { path: string; label: string; icon: IconName; here: boolean; count?: number };
 
@@ -84,7 +79,7 @@ function Me({ children }: { children?: ReactNode }) {
   const client = useClient();
   useSignal(client.signal);
   const { me } = client;
-  const name = me?.name ?? me?.actor.replace(/^token:/, "") ?? "";
+  const name = me ? (me.name ?? actorName(me.actor)) : "";
   return (
     <div className="me">
       <span className="avatar" aria-hidden="true">{initials(name)}</span>

@@ -153,9 +153,9 @@ func TestAListSaysWhatHappens(t *testing.T) {
 		item("c", "commandExecution", `{"id":"c","type":"commandExecution","command":"go test"}`, true)
 		edit := `{"id":"item","type":"fileChange","changes":[{"path":"a","kind":{"type":"add"},"diff":"x\n"},{"path":"b","kind":{"type":"add"},"diff":""}]}`
 		item("item", "fileChange", edit, false)
-		happens(session.LineEditing, "a +1 −0, b")
+		happens(session.LineEditing, "a +1, b")
 		k.fake.ask(s.ID, turn, 7, runtime.RequestApproval, "item/fileChange/requestApproval", `{"itemId":"item"}`)
-		happens(session.LineEdit, "a +1 −0, b")
+		happens(session.LineEdit, "a +1, b")
 		k.fake.notify(s.ID, turn, "turn/completed", runtime.TurnCompleted{TurnID: turn, Status: runtime.TurnFailed, Error: "no model"})
 		happens(session.LineFailed, "no model")
 	})

@@ -128,7 +128,13 @@ func changesText(changes []wire.ChangedFile) string {
 	if len(changes) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s +%d −%d", changes[0].Path, changes[0].Added, changes[0].Removed)
+	text := changes[0].Path
+	if changes[0].Added > 0 {
+		text += fmt.Sprintf(" +%d", changes[0].Added)
+	}
+	if changes[0].Removed > 0 {
+		text += fmt.Sprintf(" −%d", changes[0].Removed)
+	}
 	for _, more := range changes[1:] {
 		text += ", " + more.Path
 	}
