@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
 	"harness/internal/runtime/stdio"
+	"harness/tests/polling"
 )
 
 // lockedBuffer collects log lines.
@@ -344,8 +346,17 @@ func TestStopWorksOnAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "x", nil)
 	b.call(t, "most")
-	if err := syscall.Kill(b.codex.Status().PID, syscall.SIGSTOP); err != nil {
+	pid := b.codex.Status().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
+	}
+	// The signal stops the threads one by one: until then the process still notices the end of its input.
+	if !polling.Until(10*time.Second, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		return err != nil || strings.HasPrefix(after, "T") // err: no such process, or no such folder
+	}) {
+		t.Fatal("the process does not stop")
 	}
 	stop(t, b.codex)
 	if exit := b.codex.Status().LastExit; exit == nil || exit.Signal == nil || *exit.Signal != "SIGKILL" {
