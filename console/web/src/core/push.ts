@@ -23,8 +23,16 @@ export class Push {
 
   constructor(private readonly api: Api, private readonly workers: Workers | undefined) {}
 
+  /** What start does at the moment; the end of a subscription waits for it, or it would subscribe again. */
+  private starting: Promise<void> = Promise.resolve();
+
   /** start reads the current state and renews the subscription of this browser. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.starting = this.renew();
+    return this.starting;
+  }
+
+  private async renew(): Promise<void> {
     if (!this.workers) return this.is("unable");
     try {
       const { publicKey } = await this.read();
@@ -47,6 +55,7 @@ export class Push {
 
   /** off unsubscribes this browser, whether or not the server responds. */
   async off(): Promise<void> {
+    await this.starting;
     const subscription = await this.registration?.pushManager.getSubscription();
     await subscription?.unsubscribe(); // from now on its push service refuses what is sent
     const own = this.own;
