@@ -1,3 +1,6 @@
+	down := func() bool {
+		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)), "state:unavailable")
+	}
 package clients
 
 import (
@@ -387,6 +390,7 @@ func checkAway(t *testing.T, server *programtest.Server, socket *rpcSocket, spac
 			"state:unavailable")
 	})
 	for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond"} {
+		server.Eventually("codex is down", down) // the server tries to start it now and then
 		failed := socket.refused(-32603, method, allParams(space, "any", "codex"))
 		if d := failed.Data; programtest.Text(d, "code") != "runtime_unavailable" || programtest.Text(d, "agent_type") != "codex" ||
 			programtest.Text(d, "method") != method ||
