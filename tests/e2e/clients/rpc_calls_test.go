@@ -1,6 +1,3 @@
-	down := func() bool {
-		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)), "state:unavailable")
-	}
 package clients
 
 import (
@@ -385,10 +382,9 @@ func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 
 // checkAway: codex is installed but does not start. A client that identifies as cdev's old one gets cdev's texts.
 func checkAway(t *testing.T, server *programtest.Server, socket *rpcSocket, space string) {
-	server.Eventually("codex is down", func() bool {
-		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)),
-			"state:unavailable")
-	})
+	down := func() bool {
+		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)), "state:unavailable")
+	}
 	for _, method := range []string{"session/start", "session/send", "session/stop", "session/input", "session/respond"} {
 		server.Eventually("codex is down", down) // the server tries to start it now and then
 		failed := socket.refused(-32603, method, allParams(space, "any", "codex"))
