@@ -229,14 +229,14 @@ func (s *Shadow) Drop(ctx context.Context, prefix string) error {
 	return err
 }
 
-// Collect packs the shadow and removes what no name keeps. It may take minutes in a large shadow.
+// Collect packs the shadow and removes what neither a name nor the last capture has. It may take minutes in a large shadow.
 func (s *Shadow) Collect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.gitWithin(ctx, 10*s.opts.Limit, nil, "repack", "-a", "-d", "-q", "--threads=1"); err != nil {
 		return err
 	}
-	_, err := s.gitWithin(ctx, 10*s.opts.Limit, nil, "prune", "--expire=1.hour.ago")
+	_, err := s.gitWithin(ctx, 10*s.opts.Limit, nil, "prune", "--expire=now")
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"harness/internal/lib/shadow"
 )
 
 // turnWait bounds how long a turn waits for the state of its folder. The turn then begins, and its first state may have
@@ -226,7 +228,7 @@ func joined(turns []turn) []turn {
 	return turns
 }
 
-// Forget removes the states of a deleted session, in the background.
+// Forget removes the states of a deleted session and the contents that only they have, in the background.
 func (s *Service) Forget(sessionID, path string) {
 	if _, err := os.Stat(s.shadowOf(path)); err != nil || !s.begin() {
 		return // nothing was stored
@@ -236,10 +238,28 @@ func (s *Service) Forget(sessionID, path string) {
 		one, err := s.watch(s.running, path)
 		if err == nil {
 			defer one.mu.Unlock()
-			err = one.shadow.Drop(s.running, refName(sessionID))
+			err = s.forget(s.running, one, sessionID)
 		}
 		if err != nil && s.running.Err() == nil {
 			s.log(err, sessionID, "the states of a deleted session's folder could not be removed")
 		}
 	}()
+}
+
+// forget removes the states of a session. The last session of a folder takes the shadow with it. The folder is locked.
+func (s *Service) forget(ctx context.Context, one *folder, sessionID string) error {
+	if err := one.shadow.Drop(ctx, refName(sessionID)); err != nil {
+		return err
+	}
+	left, err := one.shadow.Names(ctx, "")
+	if err != nil {
+		return err
+	}
+	for name := range left {
+		if strings.Contains(name, "/") { // of another session
+			return one.shadow.Collect(ctx)
+		}
+	}
+	one.shadow, one.state, one.captured, one.turns = nil, shadow.State{}, time.Time{}, turnCache{}
+	return os.RemoveAll(s.shadowOf(one.path))
 }

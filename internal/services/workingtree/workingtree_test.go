@@ -146,6 +146,15 @@ func TestChangesAreThoseSinceTheFirstTurn(t *testing.T) {
 	if got, want := s.changes("other", workingtree.Base{}), "added c three"; got != want {
 		t.Errorf("of the other session: %q, want %q", got, want)
 	}
+	s.Forget("other", s.folder)
+	s.settle()
+	if left, err := filepath.Glob(filepath.Join(s.base, "data", "shadows", "*")); err != nil || len(left) > 0 {
+		t.Errorf("after the deletion of the last session: %v, %v", left, err)
+	}
+	s.turn("later", "four", func() { s.write("d", "d\n") })
+	if got, want := s.changes("later", workingtree.Base{}), "added d four"; got != want {
+		t.Errorf("of a later session: %q, want %q", got, want)
+	}
 }
 
 // WT-07
