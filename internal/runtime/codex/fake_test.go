@@ -131,6 +131,9 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		if f.open = append(f.open, string(frame.ID)); f.mode != "later" {
 			f.release()
 		}
+	case "open":
+		f.send(`{"method":"thread/started","params":{"thread":{"id":"p1"}}}`)
+		f.result(frame.ID, `{}`)
 	case "release":
 		f.release()
 		f.result(frame.ID, `{}`)
