@@ -190,7 +190,7 @@ func TestSpecialAndLargeFiles(t *testing.T) {
 	s.put("binary", "PK\x00\x01")
 	s.put("latin1", "caf\xe9\n")
 	s.put("caf\xe9", "x")
-	long := strings.Repeat("é\n", workspace.MaxContent/3)
+	long := strings.Repeat("é\n", workspace.MaxContent/2)
 	s.put("long", "x"+long)
 	s.put("huge", "begin\n")
 	if err := os.Truncate(filepath.Join(s.folder, "huge"), 1<<30); err != nil {
