@@ -17,11 +17,8 @@ import (
 	"harness/internal/services/session/manager"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
-<<<<<<< HEAD
 	"harness/server/datadir"
-=======
 	"harness/stream"
->>>>>>> main
 )
 
 // startFolders opens the store of session folders for other nodes (HARNESS_WORKSPACES=git). If the store is unusable,

@@ -53,18 +53,10 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
-<<<<<<< HEAD
 	WorkingTrees
-	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
-	// If nil, the sessions of other nodes below a session are skipped.
-	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
-=======
-	// Changes compares folders with their earlier states; nil: they are not watched.
-	Changes ChangeStore
 	// Elsewhere carries out an operation at the node of a session, which refused (*session.NotOwnerError) names. If nil,
 	// the sessions of other nodes below a session are skipped, and get no mail.
 	Elsewhere func(ctx context.Context, refused error, in Errand) error
->>>>>>> main
 }
 
 // WorkingTrees read the folders of sessions.
