@@ -24,6 +24,7 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Prices   PriceStore
 	Folders  FolderStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
@@ -115,7 +116,7 @@ func New(o Options) *Service {
 		ControlEditor: &ControlEditor{access: access, store: o.Controls, locked: o.DefaultsLocked},
 		RuntimeAdmin:  runtimes,
 		JobAdmin:      &JobAdmin{access: access, jobs: o.Jobs},
-		History:       &History{events: o.Events, store: o.Sessions.Usage},
+		History:       &History{events: o.Events, store: o.Sessions.Usage, prices: o.Sessions.Prices},
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
