@@ -3,16 +3,22 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"harness/internal/operations"
 	"harness/internal/platform/cluster/gitworkspace"
 	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/server/datadir"
+	"harness/stream"
 )
 
 // startFolders opens the store of session folders for other nodes (HARNESS_WORKSPACES=git). If the store is unusable,
@@ -70,6 +76,40 @@ func (s *runtimes) enterFolder(folder string) error {
 	return plan.Enter(folder)
 }
 
+// browser shows the folders of sessions to people, without the server's own files.
+func (s *access) browser() (workspace.Browser, error) {
+	paths, err := s.secretFolders()
+	if err != nil {
+		return workspace.Browser{}, err
+	}
+	shown := workspace.Browser{Hidden: realPlaces(append(append(paths, s.dir.Path, s.cfg.CredentialDir), s.cfg.Files()...))}
+	if home, err := os.UserHomeDir(); err == nil {
+		shown.Keep = realPlaces([]string{home})
+	}
+	if s.cfg.RuntimeUser != "" {
+		shown.Refuse = "files are not shown while agents run as another user (HARNESS_RUNTIME_USER): the server may read more than they"
+	}
+	return shown, nil
+}
+
+// realPlaces returns the real paths of files and folders. A missing one keeps its path.
+func realPlaces(paths []string) (places []string) {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		place, err := datadir.RealPath(path)
+		if err != nil {
+			place, err = datadir.EntryPlace(path)
+		}
+		if err != nil {
+			place = path
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
 // folderStates are the states of folders around turns, from which changes are read.
 type folderStates struct {
 	*core
@@ -85,7 +125,7 @@ func (f *folderStates) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf,
+	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf, Publish: f.publish,
 		Logger: f.log.With().Str("package", "workingtree").Logger(), Clock: f.now}
 	if home, err := os.UserHomeDir(); err == nil {
 		options.Keep = append(options.Keep, home)
@@ -112,6 +152,17 @@ func (f *folderStates) folderOf(ctx context.Context, sessionID string) (string, 
 		return "", nil
 	}
 	return found.Cwd, err
+}
+
+// publish notifies the console of a session's changes.
+func (f *folderStates) publish(ctx context.Context, update workingtree.Update) error {
+	payload, err := json.Marshal(update)
+	if err != nil {
+		return err
+	}
+	return f.journal.Do(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{session.NewEvent(update.SessionID, stream.ConsoleEvents+"session_changes_updated", f.now().UnixMilli(), false, payload)}, nil
+	})
 }
 
 // turns stores the states of folders around turns, nil if they are not stored.
