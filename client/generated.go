@@ -596,6 +596,18 @@ const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
 )
 
+// Defines values for ListChangesParamsBase.
+const (
+	ListChangesParamsBaseBranch  ListChangesParamsBase = "branch"
+	ListChangesParamsBaseSession ListChangesParamsBase = "session"
+)
+
+// Defines values for ReadDiffParamsBase.
+const (
+	ReadDiffParamsBaseBranch  ReadDiffParamsBase = "branch"
+	ReadDiffParamsBaseSession ReadDiffParamsBase = "session"
+)
+
 // Defines values for SendSessionMessage202JSONResponseBodyStatus.
 const (
 	SendSessionMessage202JSONResponseBodyStatusAccepted SendSessionMessage202JSONResponseBodyStatus = "accepted"
@@ -914,8 +926,11 @@ type ChangesFilesKind string
 
 // Changes_Files defines model for Changes.Files.
 type Changes_Files struct {
-	Added  int  `json:"added"`
-	Binary bool `json:"binary"`
+	Added int `json:"added"`
+
+	// AlsoIn Other sessions of the folder, not archived, whose turns changed the path.
+	AlsoIn []string `json:"alsoIn"`
+	Binary bool     `json:"binary"`
 
 	// From The earlier path of a renamed file.
 	From *string          `json:"from"`
@@ -4016,10 +4031,16 @@ type ListChangesParams struct {
 	// Turn The turn; without it, all changes since the first turn.
 	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
 
+	// Base With `branch`, the changes since the last commit. Only without `turn`.
+	Base *ListChangesParamsBase `form:"base,omitempty" json:"base,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
 	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// ListChangesParamsBase defines parameters for ListChanges.
+type ListChangesParamsBase string
 
 // ListChanges404JSONResponseBody defines parameters for ListChanges.
 type ListChanges404JSONResponseBody struct {
@@ -4031,12 +4052,18 @@ type ReadDiffParams struct {
 	// Turn The turn; without it, all changes since the first turn.
 	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
 
+	// Base With `branch`, the changes since the last commit. Only without `turn`.
+	Base *ReadDiffParamsBase `form:"base,omitempty" json:"base,omitempty"`
+
 	// Path A `path` of `listChanges`; without it, all files.
 	Path *string `form:"path,omitempty" json:"path,omitempty"`
 
 	// Context Unchanged lines around a change.
 	Context *int `form:"context,omitempty" json:"context,omitempty"`
 }
+
+// ReadDiffParamsBase defines parameters for ReadDiff.
+type ReadDiffParamsBase string
 
 // ReadDiff404JSONResponseBody defines parameters for ReadDiff.
 type ReadDiff404JSONResponseBody struct {
@@ -16983,6 +17010,18 @@ func NewListChangesRequest(server string, sessionID SessionID, params *ListChang
 
 		}
 
+		if params.Base != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "base", *params.Base, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -17059,6 +17098,18 @@ func NewReadDiffRequest(server string, sessionID SessionID, params *ReadDiffPara
 		if params.Turn != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Base != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "base", *params.Base, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

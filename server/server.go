@@ -414,7 +414,7 @@ func (s *Server) operations() operations.Options {
 		Absent:    s.runtimes.absent,
 	}
 	if s.nodes.nodePort != nil {
-		parts.Elsewhere = door.Elsewhere(s.nodes.owners())
+		parts.Elsewhere = door.Elsewhere(s.nodes.owners(), s.nodes.agentTurns())
 	}
 	for _, one := range s.runtimes.makers {
 		if one.preview {

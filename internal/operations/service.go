@@ -55,9 +55,9 @@ type Options struct {
 	Suggester   Suggester
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
-	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
-	// If nil, the sessions of other nodes below a session are skipped.
-	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
+	// Elsewhere carries out an operation at the node of a session, which refused (*session.NotOwnerError) names. If nil,
+	// the sessions of other nodes below a session are skipped, and get no mail.
+	Elsewhere func(ctx context.Context, refused error, in Errand) error
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
