@@ -406,7 +406,8 @@ func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
 			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader,
-			Lineage: s.sessions.Lineage, Folders: s.sessions.Checker},
+			Lineage: s.sessions.Lineage, Folders: s.sessions.Checker,
+			Origins: s.sessions.Reader},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Changes: s.states.changes(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},

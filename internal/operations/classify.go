@@ -73,6 +73,7 @@ const (
 	CodeBackgroundWork     Code = "background_work"
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
+	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
@@ -320,6 +321,7 @@ var table = []row{
 	typed[*session.BackgroundError](CodeBackgroundWork),
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
+	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),

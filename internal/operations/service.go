@@ -25,6 +25,7 @@ type Sessions struct {
 	Projects ProjectStore
 	Usage    UsageStore
 	Folders  FolderStore
+	Origins  OriginStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
 }
@@ -111,7 +112,7 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
-		Changes:       &Changes{access: access, store: o.Changes},
+		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener
