@@ -596,6 +596,11 @@ const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
 )
 
+// Defines values for ReadImageParamsSize.
+const (
+	Small ReadImageParamsSize = "small"
+)
+
 // Defines values for SendSessionMessage202JSONResponseBodyStatus.
 const (
 	SendSessionMessage202JSONResponseBodyStatusAccepted SendSessionMessage202JSONResponseBodyStatus = "accepted"
@@ -4058,6 +4063,15 @@ type ForkSession200JSONResponseBody struct {
 	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
+
+// ReadImageParams defines parameters for ReadImage.
+type ReadImageParams struct {
+	// Size `small` asks for a version of at most 400x224 pixels. The image itself is the answer if it is that small or has no such version, as WebP.
+	Size *ReadImageParamsSize `form:"size,omitempty" json:"size,omitempty"`
+}
+
+// ReadImageParamsSize defines parameters for ReadImage.
+type ReadImageParamsSize string
 
 // InterruptSessionTurnJSONBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurnJSONBody struct {
@@ -8524,7 +8538,7 @@ type ClientInterface interface {
 	// The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-	ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InterruptSessionTurnWithBody Stop the running turn and wait until it ends
 	//
@@ -11023,8 +11037,8 @@ func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *F
 // The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 //
 // Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadImageRequest(c.Server, sessionID, imageID)
+func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadImageRequest(c.Server, sessionID, imageID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17190,7 +17204,7 @@ func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessi
 }
 
 // NewReadImageRequest constructs an http.Request for the ReadImage method
-func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*http.Request, error) {
+func NewReadImageRequest(server string, sessionID SessionID, imageID string, params *ReadImageParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -17220,6 +17234,33 @@ func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*h
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Size != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
