@@ -41,6 +41,8 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,
 		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`,
 			"projects": `["p-1"]`}},
+	"POST /api/prices": {base: `{"model":"m","inputMicros":3,"cachedInputMicros":1,"outputMicros":4}`, fields: map[string]string{
+		"model": `"n"`, "from": `"2026-01-02"`, "inputMicros": `5`, "cachedInputMicros": `2`, "outputMicros": `6`}},
 	"PATCH /api/tokens/{tokenId}": {base: `{"role":"ci"}`, fields: map[string]string{"role": `"viewer"`}},
 	"POST /api/projects": {base: `{"name":"a"}`,
 		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},

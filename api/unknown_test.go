@@ -21,6 +21,7 @@ var leastBody = map[string]string{
 	"/api/sessions/{sessionId}/read":          `{"messageId":"a"}`,
 	"/api/server/settings":                    `{"defaults":` + someControls + `}`,
 	"/api/push":                               `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
+	"/api/prices":                             `{"model":"m","inputMicros":3,"cachedInputMicros":1,"outputMicros":4}`,
 	"/api/tokens":                             `{"name":"n","role":"ci"}`,
 	"/api/projects":                           `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for ApprovalPolicy.
@@ -596,6 +597,18 @@ const (
 	ReadSessionParamsViewConsole ReadSessionParamsView = "console"
 )
 
+// Defines values for ListChangesParamsBase.
+const (
+	ListChangesParamsBaseBranch  ListChangesParamsBase = "branch"
+	ListChangesParamsBaseSession ListChangesParamsBase = "session"
+)
+
+// Defines values for ReadDiffParamsBase.
+const (
+	ReadDiffParamsBaseBranch  ReadDiffParamsBase = "branch"
+	ReadDiffParamsBaseSession ReadDiffParamsBase = "session"
+)
+
 // Defines values for ReadImageParamsSize.
 const (
 	Small ReadImageParamsSize = "small"
@@ -748,6 +761,7 @@ const (
 // Defines values for ReadUsageParamsBy.
 const (
 	ReadUsageParamsByDay     ReadUsageParamsBy = "day"
+	ReadUsageParamsByModel   ReadUsageParamsBy = "model"
 	ReadUsageParamsByProject ReadUsageParamsBy = "project"
 	ReadUsageParamsByRuntime ReadUsageParamsBy = "runtime"
 	ReadUsageParamsBySession ReadUsageParamsBy = "session"
@@ -756,6 +770,7 @@ const (
 // Defines values for ReadUsage200JSONResponseBodyBy.
 const (
 	ReadUsage200JSONResponseBodyByDay     ReadUsage200JSONResponseBodyBy = "day"
+	ReadUsage200JSONResponseBodyByModel   ReadUsage200JSONResponseBodyBy = "model"
 	ReadUsage200JSONResponseBodyByProject ReadUsage200JSONResponseBodyBy = "project"
 	ReadUsage200JSONResponseBodyByRuntime ReadUsage200JSONResponseBodyBy = "runtime"
 	ReadUsage200JSONResponseBodyBySession ReadUsage200JSONResponseBodyBy = "session"
@@ -919,8 +934,11 @@ type ChangesFilesKind string
 
 // Changes_Files defines model for Changes.Files.
 type Changes_Files struct {
-	Added  int  `json:"added"`
-	Binary bool `json:"binary"`
+	Added int `json:"added"`
+
+	// AlsoIn Other sessions of the folder, not archived, whose turns changed the path.
+	AlsoIn []string `json:"alsoIn"`
+	Binary bool     `json:"binary"`
 
 	// From The earlier path of a renamed file.
 	From *string          `json:"from"`
@@ -1301,6 +1319,26 @@ type Pinned struct {
 type Pinned_Owner struct {
 	// NodeID The node that must be restarted.
 	NodeID string `json:"nodeId"`
+}
+
+// Price The price of a model in millionths of a US dollar per million tokens.
+type Price struct {
+	BuiltIn           bool `json:"builtIn"`
+	CachedInputMicros int  `json:"cachedInputMicros"`
+
+	// From The first day (UTC); null for a built-in price, which applies to all days without another one.
+	From *string `json:"from"`
+
+	// ID Null for a built-in price.
+	ID          *string `json:"id"`
+	InputMicros int     `json:"inputMicros"`
+
+	// Model A model, or the start of names followed by `*`. A name also applies behind a provider (`anthropic/NAME`) and before a date (`NAME-20250929`); a longer match precedes a shorter one.
+	Model        string `json:"model"`
+	OutputMicros int    `json:"outputMicros"`
+
+	// SetBy Who set it.
+	SetBy *string `json:"setBy"`
 }
 
 // Problem What went wrong; programs read `code`, people read `message`.
@@ -2245,16 +2283,25 @@ type UploadContentType string
 // Usage defines model for Usage.
 type Usage struct {
 	CachedInputTokens int `json:"cachedInputTokens"`
-	InputTokens       int `json:"inputTokens"`
 
-	// Key The day, project (`none`), session or runtime; absent in the total.
+	// CostMicros Millionths of a US dollar, without `unpricedTokens`; null if no token has a price.
+	CostMicros  *int `json:"costMicros"`
+	InputTokens int  `json:"inputTokens"`
+
+	// Key The day, project (`none`), session, runtime or model (`unknown`); absent in the total.
 	Key                   *string `json:"key,omitempty"`
 	OutputTokens          int     `json:"outputTokens"`
 	ReasoningOutputTokens int     `json:"reasoningOutputTokens"`
 
 	// Requests Requests to the model, as far as the runtime reported them.
-	Requests    int `json:"requests"`
+	Requests int `json:"requests"`
+
+	// Sessions The number of sessions.
+	Sessions    int `json:"sessions"`
 	TotalTokens int `json:"totalTokens"`
+
+	// UnpricedTokens The tokens of models that have no price or are unknown.
+	UnpricedTokens int `json:"unpricedTokens"`
 }
 
 // WholeNumber A number, or its decimal digits as a string.
@@ -3294,6 +3341,36 @@ type ListPeople200JSONResponseBody struct {
 	Data []ListPeople200JSONResponseBody_Data `json:"data"`
 }
 
+// ListPrices200JSONResponseBody defines parameters for ListPrices.
+type ListPrices200JSONResponseBody struct {
+	// BuiltInSince The day of the built-in prices.
+	BuiltInSince openapi_types.Date `json:"builtInSince"`
+	Data         []Price            `json:"data"`
+}
+
+// SetPriceJSONBody defines parameters for SetPrice.
+type SetPriceJSONBody struct {
+	CachedInputMicros int `json:"cachedInputMicros"`
+
+	// From The first day (UTC), today if absent.
+	From         *string `json:"from,omitempty"`
+	InputMicros  int     `json:"inputMicros"`
+	Model        string  `json:"model"`
+	OutputMicros int     `json:"outputMicros"`
+}
+
+// SetPrice200JSONResponseBody defines parameters for SetPrice.
+type SetPrice200JSONResponseBody struct {
+	// Price The price of a model in millionths of a US dollar per million tokens.
+	Price  Price       `json:"price"`
+	Status interface{} `json:"status"`
+}
+
+// RemovePrice200JSONResponseBody defines parameters for RemovePrice.
+type RemovePrice200JSONResponseBody struct {
+	Status interface{} `json:"status"`
+}
+
 // ListProjects200JSONResponseBody defines parameters for ListProjects.
 type ListProjects200JSONResponseBody struct {
 	Data []Project `json:"data"`
@@ -4021,10 +4098,16 @@ type ListChangesParams struct {
 	// Turn The turn; without it, all changes since the first turn.
 	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
 
+	// Base With `branch`, the changes since the last commit. Only without `turn`.
+	Base *ListChangesParamsBase `form:"base,omitempty" json:"base,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
 	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// ListChangesParamsBase defines parameters for ListChanges.
+type ListChangesParamsBase string
 
 // ListChanges404JSONResponseBody defines parameters for ListChanges.
 type ListChanges404JSONResponseBody struct {
@@ -4036,12 +4119,18 @@ type ReadDiffParams struct {
 	// Turn The turn; without it, all changes since the first turn.
 	Turn *string `form:"turn,omitempty" json:"turn,omitempty"`
 
+	// Base With `branch`, the changes since the last commit. Only without `turn`.
+	Base *ReadDiffParamsBase `form:"base,omitempty" json:"base,omitempty"`
+
 	// Path A `path` of `listChanges`; without it, all files.
 	Path *string `form:"path,omitempty" json:"path,omitempty"`
 
 	// Context Unchanged lines around a change.
 	Context *int `form:"context,omitempty" json:"context,omitempty"`
 }
+
+// ReadDiffParamsBase defines parameters for ReadDiff.
+type ReadDiffParamsBase string
 
 // ReadDiff404JSONResponseBody defines parameters for ReadDiff.
 type ReadDiff404JSONResponseBody struct {
@@ -4998,6 +5087,9 @@ type ReadUsage200JSONResponseBody struct {
 	// Data The largest first; days are newest first.
 	Data  []Usage `json:"data"`
 	Total Usage   `json:"total"`
+
+	// UnpricedModels The known models without a price, the most used first, at most 50.
+	UnpricedModels []string `json:"unpricedModels"`
 }
 
 // GetLiveness200JSONResponseBody defines parameters for GetLiveness.
@@ -5109,6 +5201,9 @@ type FinishDeviceLoginJSONRequestBody FinishDeviceLoginJSONBody
 
 // StartMcpOauthLoginJSONRequestBody defines body for StartMcpOauthLogin for application/json ContentType.
 type StartMcpOauthLoginJSONRequestBody StartMcpOauthLoginJSONBody
+
+// SetPriceJSONRequestBody defines body for SetPrice for application/json ContentType.
+type SetPriceJSONRequestBody SetPriceJSONBody
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody CreateProjectJSONBody
@@ -8239,6 +8334,38 @@ type ClientInterface interface {
 	// Corresponds with GET /api/people (the `ListPeople` operationId).
 	ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPrices List the prices of models
+	//
+	// Lists the prices that were set and the built-in list prices, by model.
+	//
+	// Corresponds with GET /api/prices (the `ListPrices` operationId).
+	ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPriceWithBody Set the price of a model
+	//
+	// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/prices (the `SetPrice` operationId).
+	SetPriceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPrice Set the price of a model
+	//
+	// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/prices (the `SetPrice` operationId).
+	SetPrice(ctx context.Context, body SetPriceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemovePrice Remove a price that was set
+	//
+	// An earlier or built-in price of the model applies again. It is recorded in the audit log.
+	//
+	// Corresponds with DELETE /api/prices/{priceId} (the `RemovePrice` operationId).
+	RemovePrice(ctx context.Context, priceID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListProjects List projects by name
 	//
 	// Corresponds with GET /api/projects (the `ListProjects` operationId).
@@ -9069,7 +9196,7 @@ type ClientInterface interface {
 
 	// ReadUsage Summarize the token usage of sessions
 	//
-	// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
+	// Adds up the tokens that runtimes reported, by day (UTC), project, session, runtime or model. Deleted sessions are included; days older than a year are not stored. The cost follows from the prices that apply on each day, and is computed anew for each request.
 	//
 	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
 	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -10308,6 +10435,78 @@ func (c *Client) CancelOrchestratorJob(ctx context.Context, jobID JobID, params 
 // Corresponds with GET /api/people (the `ListPeople` operationId).
 func (c *Client) ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListPeopleRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPrices List the prices of models
+//
+// Lists the prices that were set and the built-in list prices, by model.
+//
+// Corresponds with GET /api/prices (the `ListPrices` operationId).
+func (c *Client) ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPricesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPriceWithBody Set the price of a model
+//
+// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/prices (the `SetPrice` operationId).
+func (c *Client) SetPriceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPriceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPrice Set the price of a model
+//
+// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/prices (the `SetPrice` operationId).
+func (c *Client) SetPrice(ctx context.Context, body SetPriceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPriceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemovePrice Remove a price that was set
+//
+// An earlier or built-in price of the model applies again. It is recorded in the audit log.
+//
+// Corresponds with DELETE /api/prices/{priceId} (the `RemovePrice` operationId).
+func (c *Client) RemovePrice(ctx context.Context, priceID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemovePriceRequest(c.Server, priceID)
 	if err != nil {
 		return nil, err
 	}
@@ -12268,7 +12467,7 @@ func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, param
 
 // ReadUsage Summarize the token usage of sessions
 //
-// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
+// Adds up the tokens that runtimes reported, by day (UTC), project, session, runtime or model. Deleted sessions are included; days older than a year are not stored. The cost follows from the prices that apply on each day, and is computed anew for each request.
 //
 // Corresponds with GET /api/usage (the `ReadUsage` operationId).
 func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -15535,6 +15734,107 @@ func NewListPeopleRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListPricesRequest constructs an http.Request for the ListPrices method
+func NewListPricesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetPriceRequest calls the generic SetPrice builder with application/json body
+func NewSetPriceRequest(server string, body SetPriceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetPriceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSetPriceRequestWithBody constructs an http.Request for the SetPrice method, with any body, and a specified content type
+func NewSetPriceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemovePriceRequest constructs an http.Request for the RemovePrice method
+func NewRemovePriceRequest(server string, priceID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "priceId", priceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListProjectsRequest constructs an http.Request for the ListProjects method
 func NewListProjectsRequest(server string) (*http.Request, error) {
 	var err error
@@ -16997,6 +17297,18 @@ func NewListChangesRequest(server string, sessionID SessionID, params *ListChang
 
 		}
 
+		if params.Base != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "base", *params.Base, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
@@ -17073,6 +17385,18 @@ func NewReadDiffRequest(server string, sessionID SessionID, params *ReadDiffPara
 		if params.Turn != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turn", *params.Turn, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Base != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "base", *params.Base, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

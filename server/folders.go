@@ -3,16 +3,20 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"harness/internal/operations"
 	"harness/internal/platform/cluster/gitworkspace"
 	"harness/internal/platform/config"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
 	"harness/internal/services/workingtree"
+	"harness/stream"
 )
 
 // startFolders opens the store of session folders for other nodes (HARNESS_WORKSPACES=git). If the store is unusable,
@@ -85,7 +89,7 @@ func (f *folderStates) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf,
+	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf, Publish: f.publish,
 		Logger: f.log.With().Str("package", "workingtree").Logger(), Clock: f.now}
 	if home, err := os.UserHomeDir(); err == nil {
 		options.Keep = append(options.Keep, home)
@@ -112,6 +116,17 @@ func (f *folderStates) folderOf(ctx context.Context, sessionID string) (string, 
 		return "", nil
 	}
 	return found.Cwd, err
+}
+
+// publish notifies the console of a session's changes.
+func (f *folderStates) publish(ctx context.Context, update workingtree.Update) error {
+	payload, err := json.Marshal(update)
+	if err != nil {
+		return err
+	}
+	return f.journal.Do(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
+		return []journal.Event{session.NewEvent(update.SessionID, stream.ConsoleEvents+"session_changes_updated", f.now().UnixMilli(), false, payload)}, nil
+	})
 }
 
 // turns stores the states of folders around turns, nil if they are not stored.

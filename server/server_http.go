@@ -58,8 +58,8 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.runtimes.codex != nil {
 		options.Runtime = s.runtimes.codex
 	}
-	if s.control != nil {
-		options.Control, options.ControlAgents = s.control, s.cfg.ControlAgents != "off"
+	if s.control != nil && s.cfg.ControlAgents != "off" {
+		options.AgentDoors = []string{mcp.Path}
 	}
 	if s.notifications.push != nil {
 		options.Push = s.notifications.push
@@ -167,6 +167,9 @@ func (s *Server) doors(streams *stream.Handler) map[string]http.Handler {
 	}
 	if s.acp != nil {
 		doors["/acp"] = s.acp.Handler(streams.For(s.acp).Reading(acp.MaxMessage))
+	}
+	if s.control != nil {
+		doors[mcp.Path] = s.control
 	}
 	return doors
 }

@@ -99,7 +99,7 @@ func setup(t *testing.T, changes ...func(*mcp.Options)) *bench {
 	options := mcp.Options{Journal: records{b.Journal, b.DB}, Version: "1", Artifacts: b,
 		Answers: idempotency.New(idempotency.Options{Journal: b.Journal, DB: b.DB, NodeID: "n"}),
 		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
-			Runtimes: b.Site, Searching: noHits{}}), nil)}
+			Runtimes: b.Site, Searching: noHits{}}), nil, nil)}
 	for _, change := range changes {
 		change(&options)
 	}

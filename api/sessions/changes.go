@@ -19,10 +19,11 @@ const changesPath = "/api/sessions/:sessionId/changes"
 
 var (
 	turnField    = rest.Optional("turn", schema.Text{}.Min(1).Max(200))
-	changesQuery = schema.Struct(turnField,
+	baseField    = rest.Optional("base", schema.Enum("session", "branch"))
+	changesQuery = schema.Struct(turnField, baseField,
 		rest.Optional("cursor", schema.Integer().Coerce().Min(0).Max(1<<30)),
 		rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxChanges)))
-	diffQuery = schema.Struct(turnField, rest.Optional("path", schema.Text{}.Min(1).Max(4096)),
+	diffQuery = schema.Struct(turnField, baseField, rest.Optional("path", schema.Text{}.Min(1).Max(4096)),
 		rest.Optional("context", schema.Integer().Coerce().Min(0).Max(1000)))
 )
 
@@ -59,6 +60,14 @@ type fileView struct {
 	Removed int     `json:"removed"`
 	Binary  bool    `json:"binary"`
 	TurnID  *string `json:"turnId"`
+	// AlsoIn are other sessions that changed the path.
+	AlsoIn []string `json:"alsoIn"`
+}
+
+// baseOf returns the base of the changes. A turn goes before the branch.
+func baseOf(in *rest.Input) workingtree.Base {
+	turn := in.Query.Get("turn").Text()
+	return workingtree.Base{Turn: turn, Branch: turn == "" && in.Query.Get("base").Text() == "branch"}
 }
 
 // orNull returns nil for "".
@@ -70,13 +79,13 @@ func orNull(text string) *string {
 }
 
 func (s *changes) list(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	turn := in.Query.Get("turn").Text()
-	page, err := s.changes.Changes(ctx, in.SessionID(), workingtree.Base{Turn: turn},
+	base := baseOf(in)
+	page, err := s.changes.Changes(ctx, in.SessionID(), base,
 		int(in.Query.Get("cursor").Int()), int(in.Query.Get("limit").Int()))
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := changesBody{Status: "ok", SessionID: in.SessionID(), TurnID: orNull(turn), Base: orNull(page.Base), Tree: orNull(page.Tree),
+	body := changesBody{Status: "ok", SessionID: in.SessionID(), TurnID: orNull(base.Turn), Base: orNull(page.Base), Tree: orNull(page.Tree),
 		AsOf: page.At.UTC().Format(time.RFC3339Nano), Files: make([]fileView, 0, len(page.Files)), Total: page.Total,
 		Added: page.Added, Removed: page.Removed, Skipped: make([]string, 0, len(page.Skipped))}
 	for _, path := range page.Skipped {
@@ -85,7 +94,8 @@ func (s *changes) list(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 	for _, file := range page.Files {
 		body.Files = append(body.Files, fileView{Path: workingtree.ShownPath(file.Path),
 			From: orNull(workingtree.ShownPath(file.From)), Kind: string(file.Kind), Mode: file.Mode,
-			Added: file.Added, Removed: file.Removed, Binary: file.Binary, TurnID: orNull(file.TurnID)})
+			Added: file.Added, Removed: file.Removed, Binary: file.Binary, TurnID: orNull(file.TurnID),
+			AlsoIn: append([]string{}, file.AlsoIn...)})
 	}
 	if page.Next > 0 {
 		body.NextCursor = orNull(strconv.Itoa(page.Next))
@@ -110,8 +120,7 @@ func (s *changes) diff(ctx context.Context, in *rest.Input) (rest.Reply, error) 
 	if value := in.Query.Get("context"); value.Defined() {
 		lines = int(value.Int())
 	}
-	patch, err := s.changes.Diff(ctx, in.SessionID(), workingtree.Base{Turn: in.Query.Get("turn").Text()},
-		in.Query.Get("path").Text(), lines)
+	patch, err := s.changes.Diff(ctx, in.SessionID(), baseOf(in), in.Query.Get("path").Text(), lines)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"slices"
 
 	"harness/internal/services/workingtree"
 )
@@ -52,10 +53,27 @@ func (s *Changes) Changes(ctx context.Context, sessionID string, base workingtre
 		limit = defaultChanges
 	}
 	page.Files = page.Files[min(offset, page.Total):min(offset+limit, page.Total)]
+	s.keepVisible(ctx, page.Files)
 	if offset+limit < page.Total {
 		page.Next = offset + limit
 	}
 	return page, nil
+}
+
+// keepVisible removes other sessions that the caller may not see, or that are archived.
+func (s *Changes) keepVisible(ctx context.Context, files []workingtree.File) {
+	shown := map[string]bool{}
+	for i := range files {
+		files[i].AlsoIn = slices.DeleteFunc(slices.Clone(files[i].AlsoIn), func(id string) bool {
+			visible, known := shown[id]
+			if !known {
+				found, _, err := s.access.find(ctx, Read, id)
+				visible = err == nil && !found.Archived
+				shown[id] = visible
+			}
+			return !visible
+		})
+	}
 }
 
 // Diff returns the patch of one changed file, or of all for "". lines is the number of unchanged lines around a change.

@@ -24,6 +24,7 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Prices   PriceStore
 	Folders  FolderStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
@@ -55,9 +56,9 @@ type Options struct {
 	Suggester   Suggester
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
-	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
-	// If nil, the sessions of other nodes below a session are skipped.
-	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
+	// Elsewhere carries out an operation at the node of a session, which refused (*session.NotOwnerError) names. If nil,
+	// the sessions of other nodes below a session are skipped, and get no mail.
+	Elsewhere func(ctx context.Context, refused error, in Errand) error
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -107,7 +108,7 @@ func New(o Options) *Service {
 		ControlEditor: &ControlEditor{access: access, store: o.Controls, locked: o.DefaultsLocked},
 		RuntimeAdmin:  runtimes,
 		JobAdmin:      &JobAdmin{access: access, jobs: o.Jobs},
-		History:       &History{events: o.Events, store: o.Sessions.Usage},
+		History:       &History{events: o.Events, store: o.Sessions.Usage, prices: o.Sessions.Prices},
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},

@@ -14,16 +14,16 @@ import (
 // changes makes the command that lists what a session changed in its folder.
 func (c *commands) changes() *cobra.Command {
 	var turn string
-	var patch bool
+	var patch, branch bool
 	cmd := c.one("changes SESSION", "List what a session changed in its folder since its first turn",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			if patch {
-				return printPatch(cmd, api, args[0], turn)
+				return printPatch(cmd, api, args[0], &client.ReadDiffParams{Turn: given[string](turn), Base: baseOf[client.ReadDiffParamsBase](branch)})
 			}
 			var cursor *int
 			for {
 				answer, err := read[json.RawMessage](api.ListChanges(cmd.Context(), args[0],
-					&client.ListChangesParams{Turn: given[string](turn), Cursor: cursor}))
+					&client.ListChangesParams{Turn: given[string](turn), Base: baseOf[client.ListChangesParamsBase](branch), Cursor: cursor}))
 				if err != nil {
 					return err
 				}
@@ -42,13 +42,23 @@ func (c *commands) changes() *cobra.Command {
 			}
 		})
 	cmd.Flags().StringVar(&turn, "turn", "", "only the changes of this turn")
+	cmd.Flags().BoolVar(&branch, "branch", false, "the changes since the last commit")
 	cmd.Flags().BoolVar(&patch, "patch", false, "print the changes as a patch")
 	return cmd
 }
 
+// baseOf returns the base of the changes, nil for the server's default.
+func baseOf[B ~string](branch bool) *B {
+	if !branch {
+		return nil
+	}
+	base := B("branch")
+	return &base
+}
+
 // printPatch prints the changes as "git apply" accepts them.
-func printPatch(cmd *cobra.Command, api *client.Client, session, turn string) error {
-	diff, err := read[client.Diff](api.ReadDiff(cmd.Context(), session, &client.ReadDiffParams{Turn: given[string](turn)}))
+func printPatch(cmd *cobra.Command, api *client.Client, session string, params *client.ReadDiffParams) error {
+	diff, err := read[client.Diff](api.ReadDiff(cmd.Context(), session, params))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"harness/internal/lib/shadow"
@@ -192,6 +194,35 @@ func TestAPersonWorksBesideTheCaptures(t *testing.T) {
 			return
 		default:
 			capture(t, s)
+		}
+	}
+}
+
+// WT-10
+func TestTheLastCommitIsReadWhenAsked(t *testing.T) {
+	t.Parallel()
+	base, folder := repository(t, "")
+	s := open(t, base, folder)
+	for turn, script := range []string{"echo 1 >> a; echo n > new", "git add -A; git commit -qm one; echo 2 >> a; echo i > ignored; echo ignored > .gitignore",
+		"git add -A; git commit -qm two; git gc -q --prune=now; git pack-refs --all; rm b"} {
+		if out, err := person(t, folder, script); err != nil {
+			t.Fatal(out)
+		}
+		head, err := s.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := s.Compare(t.Context(), head, capture(t, s).Tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, change := range changes {
+			got = append(got, change.Path)
+		}
+		shown, err := person(t, folder, "(git diff --name-only HEAD; git ls-files --others --exclude-standard) | sort")
+		if want := strings.Fields(shown); err != nil || !slices.Equal(got, want) {
+			t.Errorf("step %d: %q, git shows %q (%v)", turn, got, want, err)
 		}
 	}
 }

@@ -135,49 +135,79 @@ const maxCopied = 256 << 20
 // seed copies the tree of a commit of the folder's repository, and reads it into the shadow's index. The copy stays
 // readable if the person amends the commit and collects garbage.
 func (s *Shadow) seed(ctx context.Context, own repository, commit string) error {
-	s.objects = own.objects()
-	defer func() { s.objects = "" }()
-	tree, err := s.line(ctx, nil, "rev-parse", "--verify", "--quiet", commit+"^{tree}")
+	tree, err := s.copyTree(ctx, own, commit)
 	if err != nil {
 		return err
 	}
+	if _, err := s.git(ctx, nil, "read-tree", tree); err != nil {
+		return err
+	}
+	return s.refresh(ctx)
+}
+
+// headRef keeps the tree of the last copied commit. The file "commit" names that commit.
+const headRef = "refs/harness/head"
+
+// copyTree copies what the shadow does not have of a commit's tree, and keeps it.
+func (s *Shadow) copyTree(ctx context.Context, own repository, commit string) (tree string, err error) {
+	had, err := s.tree(ctx, headRef)
+	if err != nil {
+		return "", err
+	}
+	s.objects = own.objects()
+	defer func() { s.objects = "" }()
+	if tree, err = s.line(ctx, nil, "rev-parse", "--verify", "--quiet", commit+"^{tree}"); err != nil {
+		return "", err
+	}
 	if own.prefix != "" {
 		if tree, err = s.line(ctx, nil, "rev-parse", "--verify", "--quiet", tree+":"+own.prefix); err != nil {
-			return err
+			return "", err
 		}
 	}
 	names, err := s.git(ctx, nil, "ls-tree", "-r", "-l", "-z", tree)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if size := treeSize(names); size > maxCopied {
-		return &RefusedError{fmt.Sprintf("the last commit has %d MiB, more than %d MiB", size>>20, maxCopied>>20)}
+		return "", &RefusedError{fmt.Sprintf("the last commit has %d MiB, more than %d MiB", size>>20, maxCopied>>20)}
 	}
-	if names, err = s.git(ctx, nil, "rev-list", "--objects", "--no-object-names", tree); err != nil {
-		return err
+	missing := []string{"rev-list", "--objects", "--no-object-names", tree}
+	if had != "" {
+		missing = append(missing, "^"+had)
 	}
-	if _, err := s.git(ctx, names, "-c", "pack.threads=1", "pack-objects", "-q", "--delta-base-offset", "--window=0",
-		s.path("objects/pack/pack")); err != nil {
-		return err
+	if names, err = s.git(ctx, nil, missing...); err != nil {
+		return "", err
+	}
+	if len(names) > 0 {
+		if _, err := s.git(ctx, names, "-c", "pack.threads=1", "pack-objects", "-q", "--delta-base-offset", "--window=0",
+			s.path("objects/pack/pack")); err != nil {
+			return "", err
+		}
 	}
 	s.objects = ""
-	if _, err := s.git(ctx, nil, "read-tree", tree); err != nil {
-		return err
+	if err := s.keepTree(ctx, headRef, tree); err != nil {
+		return "", err
 	}
-	if err := s.refresh(ctx); err != nil {
-		return err
-	}
-	return s.keepTree(ctx, headRef, tree)
+	return tree, os.WriteFile(s.path("commit"), []byte(commit), 0o600)
 }
 
-// headRef keeps the tree of the last commit at the time when the shadow was made.
-const headRef = "refs/harness/head"
-
-// Head returns the tree of the repository's last commit at the time when the shadow was made, "" if there was none.
+// Head returns the tree of the folder in the last commit of its repository, "" if there is none.
 func (s *Shadow) Head(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tree(ctx, headRef)
+	own := findRepository(s.opts.Folder)
+	commit := own.head()
+	switch {
+	case commit == "":
+		return "", nil
+	case string(readSmall(s.path("commit"))) == commit:
+		return s.tree(ctx, headRef)
+	}
+	tree, err := s.copyTree(ctx, own, commit)
+	if err != nil && exited(err) { // an object is missing, or the folder is not in the commit
+		return "", nil
+	}
+	return tree, err
 }
 
 // Keep keeps a tree under a name of the caller ("SESSION/TURN/0"), so that it is never collected. A name that is in use
@@ -233,10 +263,17 @@ func (s *Shadow) Drop(ctx context.Context, prefix string) error {
 func (s *Shadow) Collect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	left, err := filepath.Glob(s.path("objects/pack/.tmp-*")) // of a killed git
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		return err
+	}
 	if _, err := s.gitWithin(ctx, 10*s.opts.Limit, nil, "repack", "-a", "-d", "-q", "--threads=1"); err != nil {
 		return err
 	}
-	_, err := s.gitWithin(ctx, 10*s.opts.Limit, nil, "prune", "--expire=now")
+	_, err = s.gitWithin(ctx, 10*s.opts.Limit, nil, "prune", "--expire=now")
 	return err
 }
 

@@ -129,8 +129,8 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	s := classify(f, line, c.Generation(), at)
 	if s.Kind == runtime.SignalNotification {
-		// From 0.171 on, codex sends warnings about a conversation before it answers thread/start.
-		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
+		// From 0.171 on, codex sends warnings about a conversation before it answers thread/start, but never its start.
+		s.WorkerOpening = s.ThreadID != "" && s.Method != wire.MethodThreadStarted && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
 			c.codex.launcher.Natives.Remember(&s)

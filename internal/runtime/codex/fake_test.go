@@ -33,6 +33,7 @@ type fake struct {
 	open     []string
 	mostOpen int
 	refused  int
+	resumed  int
 }
 
 func (f *fake) send(format string, args ...any) {
@@ -131,6 +132,9 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		if f.open = append(f.open, string(frame.ID)); f.mode != "later" {
 			f.release()
 		}
+	case "open":
+		f.send(`{"method":"thread/started","params":{"thread":{"id":"p1"}}}`)
+		f.result(frame.ID, `{}`)
 	case "release":
 		f.release()
 		f.result(frame.ID, `{}`)
@@ -171,6 +175,10 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "turn/steer":
 		f.send(`{"id":%s,"error":{"code":-32603,"message":"steered although nothing runs"}}`, frame.ID)
 	case "thread/resume":
+		if f.resumed++; f.mode == "unfound" && f.resumed != 2 && f.resumed != 4 {
+			f.send(`{"id":%s,"error":{"code":-32600,"message":"no rollout found for thread id t1"}}`, frame.ID)
+			return -1
+		}
 		f.result(frame.ID, `{"thread":{"id":"t1"}}`)
 	case "":
 		// An answer to a request of this fake: report it.

@@ -86,6 +86,31 @@ func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 	})
 }
 
+// ST-15: a person's conversation that starts while a worker's is being opened stays visible: the worker's answer would
+// have named it before.
+func TestAPersonsConversationIsVisibleWhileAWorkersOpens(t *testing.T) {
+	t.Parallel()
+	s := newSurvivor(t, "later")
+	b := s.server(0, nil)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := b.codex.StartThread(context.Background(), runtime.StartThread{SessionID: "s", Cwd: "/",
+			ApprovalPolicy: "never", Sandbox: "read-only", SystemOwned: true})
+		opened <- err
+	}()
+	s.status("the worker's call is under way", openCalls(1))
+	b.call(t, "open")
+	started := b.wait(t, "the conversation", func(s runtime.Signal) bool { return s.ThreadID == "p1" })
+	if started.WorkerOpening {
+		t.Errorf("%s is marked as one that may be the worker's", started.Method)
+	}
+	b.call(t, "release")
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+	stop(t, b.codex)
+}
+
 // The conversation of a sub-agent names its parent, in the format of each version.
 func TestASubAgentsConversationNamesItsParent(t *testing.T) {
 	t.Parallel()

@@ -116,10 +116,12 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	defer cancel()
 	until := time.NewTimer(min(writerPatience, c.callTimeout))
 	defer until.Stop()
-	for {
+	for began := time.Now(); ; {
 		result, err := conn.Call(ctx, c.callTimeout, "thread/resume", params)
 		open := openElsewhere(err)
-		if !open && !closing(err) {
+		// codex may not find one that it has just unloaded.
+		missing := errors.Is(err, runtime.ErrThreadNotFound) && conn.turns.stored(threadID) && time.Since(began) < findPatience
+		if !open && !missing && !closing(err) {
 			return threadIn(result, err)
 		}
 		again := time.NewTimer(closingPause)
@@ -152,8 +154,8 @@ func openElsewhere(err error) bool {
 // closingPause is the wait before a retry to load a conversation that codex is about to unload.
 const closingPause = 50 * time.Millisecond
 
-// archivePatience is how long codex may fail to find an unloaded conversation that it should archive.
-const archivePatience = 3 * time.Second
+// findPatience is how long codex may fail to find an unloaded conversation that it should load or archive.
+const findPatience = 3 * time.Second
 
 // closing reports whether codex refused to load a conversation because it is unloading it.
 func closing(err error) bool {
@@ -220,7 +222,7 @@ func (c *Codex) archive(ctx context.Context, threadID string) error {
 	for began := time.Now(); ; {
 		_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
 		native, refused := asNative(err)
-		if !refused || !strings.HasPrefix(native.Message, "failed to archive session: thread ") || time.Since(began) > archivePatience {
+		if !refused || !strings.HasPrefix(native.Message, "failed to archive session: thread ") || time.Since(began) > findPatience {
 			return err
 		}
 		select {

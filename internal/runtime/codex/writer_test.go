@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -44,5 +45,22 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	stop(t, before.codex)
 	if err := <-resumed; err != nil {
 		t.Error(err)
+	}
+}
+
+// A conversation that codex does not find for a moment, having just unloaded it, is loaded once codex finds it. One
+// that it never stored is missing at once.
+func TestAConversationThatCodexDoesNotFindForAMoment(t *testing.T) {
+	t.Parallel()
+	b := misbehaving(t, "unfound", nil)
+	resume := func() error {
+		_, err := b.codex.ResumeThread(t.Context(), runtime.ResumeThread{ThreadID: "t1"})
+		return err
+	}
+	if err := resume(); !errors.Is(err, runtime.ErrThreadNotFound) {
+		t.Errorf("one that is not known to be stored: %v", err)
+	}
+	if err := errors.Join(resume(), resume()); err != nil { // the second is not found once
+		t.Errorf("one that is stored: %v", err)
 	}
 }

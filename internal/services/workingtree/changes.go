@@ -16,6 +16,8 @@ import (
 type Base struct {
 	// Turn selects the changes of one turn; "" compares the folder with its state before the session's first turn.
 	Turn string
+	// Branch compares the folder with the last commit of its branch.
+	Branch bool
 }
 
 // Changes is what differs in the folder of a session.
@@ -34,6 +36,8 @@ type File struct {
 	shadow.Change
 	// TurnID is the last turn that changed the path, "" if it changed between turns or the turn is unknown.
 	TurnID string
+	// AlsoIn are other sessions whose turns changed the path.
+	AlsoIn []string
 }
 
 // ErrUnknownTurn means that the states of a turn are not stored.
@@ -68,9 +72,13 @@ func (s *Service) Changes(ctx context.Context, sessionID, path string, base Base
 			return result, err
 		}
 	}
+	alsoIn, err := one.alsoIn(ctx, sessionID, result.Tree)
+	if err != nil {
+		return result, unavailable(err)
+	}
 	result.Files = make([]File, 0, len(changed))
 	for _, change := range changed {
-		file := File{Change: change, TurnID: owners[change.Path]}
+		file := File{Change: change, TurnID: owners[change.Path], AlsoIn: alsoIn[change.Path]}
 		if base.Turn != "" {
 			file.TurnID = base.Turn
 		}
@@ -142,7 +150,14 @@ func (s *Service) between(ctx context.Context, one *folder, sessionID string, ba
 		}
 	}
 	result := Changes{Tree: one.state.Tree, At: one.captured, Skipped: one.state.Skipped}
-	if base.Turn == "" {
+	switch {
+	case base.Branch:
+		var err error
+		if result.Base, err = one.shadow.Head(ctx); err == nil && result.Base == "" {
+			err = &UnavailableError{"the folder is in no repository with a commit"}
+		}
+		return result, unavailable(err)
+	case base.Turn == "":
 		name := refName(sessionID) + baseName
 		names, err := one.shadow.Names(ctx, name)
 		result.Base = names[name]

@@ -141,6 +141,7 @@ func (s *Service) Ended(sessionID, turnID string) {
 		path, err := s.opts.FolderOf(s.running, sessionID)
 		if err == nil && path != "" {
 			err = s.captureAfter(s.running, sessionID, path, turnID)
+			s.collectIfDue(path)
 		}
 		if err != nil && s.running.Err() == nil {
 			s.log(err, sessionID, "the folder of a session could not be read after a turn")
@@ -175,7 +176,7 @@ func (s *Service) captureAfter(ctx context.Context, sessionID, path, turnID stri
 			return err
 		}
 	}
-	return nil
+	return s.publish(ctx, one, sessionID, turnID)
 }
 
 // turn is a turn with the states of its folder; "" for unknown ones.
@@ -186,13 +187,21 @@ type turn struct {
 
 // turnsOf returns the turns of a session in their order. The folder is locked.
 func (f *folder) turnsOf(ctx context.Context, sessionID string) ([]turn, error) {
-	prefix := refName(sessionID) + turnsName
-	names, err := f.shadow.Names(ctx, prefix)
+	names, err := f.shadow.Names(ctx, refName(sessionID)+turnsName)
 	if err != nil {
 		return nil, err
 	}
+	return turnsIn(names, sessionID)
+}
+
+// turnsIn returns the turns of a session among names, in their order.
+func turnsIn(names map[string]string, sessionID string) ([]turn, error) {
+	prefix := refName(sessionID) + turnsName
 	turns := map[string]*turn{}
 	for name, tree := range names {
+		if !strings.HasPrefix(name, prefix+"/") {
+			continue
+		}
 		dir, end, ok := strings.Cut(strings.TrimPrefix(name, prefix+"/"), "/")
 		at, coded, dotted := strings.Cut(dir, ".")
 		id, err := hex.DecodeString(coded)
@@ -260,6 +269,6 @@ func (s *Service) forget(ctx context.Context, one *folder, sessionID string) err
 			return one.shadow.Collect(ctx)
 		}
 	}
-	one.shadow, one.state, one.captured, one.turns = nil, shadow.State{}, time.Time{}, turnCache{}
+	one.shadow, one.state, one.captured, one.turns, one.published = nil, shadow.State{}, time.Time{}, turnCache{}, nil
 	return os.RemoveAll(s.shadowOf(one.path))
 }

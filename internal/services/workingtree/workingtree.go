@@ -35,8 +35,10 @@ type Options struct {
 	// FolderOf returns the folder of a session, "" for none.
 	FolderOf func(ctx context.Context, sessionID string) (string, error)
 	// Git is the program ("git" by default).
-	Git    string
-	Logger zerolog.Logger
+	Git string
+	// Publish, when set, publishes what a session changed during and after its turns.
+	Publish func(ctx context.Context, update Update) error
+	Logger  zerolog.Logger
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
@@ -49,10 +51,12 @@ type Service struct {
 
 	mu      sync.Mutex
 	folders map[string]*folder
-	stopped bool
-	work    sync.WaitGroup
-	running context.Context // ends with Stop
-	end     context.CancelFunc
+	// updating are the sessions whose folder is about to be read for an update.
+	updating map[string]bool
+	stopped  bool
+	work     sync.WaitGroup
+	running  context.Context // ends with Stop
+	end      context.CancelFunc
 }
 
 // folder is one watched folder.
@@ -64,6 +68,11 @@ type folder struct {
 	state    shadow.State
 	captured time.Time // the end of the last capture
 	turns    turnCache
+	// published are the trees of the last updates, by session.
+	published map[string]string
+
+	wanted     atomic.Int32 // callers that wait for the lock
+	collecting atomic.Pointer[context.CancelCauseFunc]
 }
 
 // UnavailableError says why the changes of a folder are unknown, with the remedy.
@@ -77,7 +86,7 @@ func New(options Options) *Service {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	s := &Service{opts: options, folders: map[string]*folder{}}
+	s := &Service{opts: options, folders: map[string]*folder{}, updating: map[string]bool{}}
 	s.running, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -116,14 +125,8 @@ func (s *Service) watch(ctx context.Context, path string) (*folder, error) {
 	if err := s.refuse(path); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	one := s.folders[path]
-	if one == nil {
-		one = &folder{path: path}
-		s.folders[path] = one
-	}
-	s.mu.Unlock()
-	one.mu.Lock()
+	one := s.folder(path)
+	one.lock()
 	if one.shadow != nil {
 		return one, nil
 	}
@@ -134,6 +137,28 @@ func (s *Service) watch(ctx context.Context, path string) (*folder, error) {
 	}
 	one.shadow = opened
 	return one, nil
+}
+
+// folder returns the folder of a path.
+func (s *Service) folder(path string) *folder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.folders[path]
+	if one == nil {
+		one = &folder{path: path}
+		s.folders[path] = one
+	}
+	return one
+}
+
+// lock locks a folder. It ends a collection.
+func (f *folder) lock() {
+	f.wanted.Add(1)
+	defer f.wanted.Add(-1)
+	if end := f.collecting.Load(); end != nil {
+		(*end)(errWanted)
+	}
+	f.mu.Lock()
 }
 
 // shadowOf returns the directory of a folder's shadow.

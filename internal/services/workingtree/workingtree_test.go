@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,9 @@ type site struct {
 	base   string
 	folder string
 	clock  time.Time
+
+	mu        sync.Mutex
+	published []workingtree.Update
 }
 
 func newSite(t *testing.T) *site {
@@ -42,6 +46,12 @@ func (s *site) start() {
 		Dir: filepath.Join(s.base, "data", "shadows"), Keep: []string{filepath.Join(s.base, "data")}, Logger: zerolog.Nop(),
 		FolderOf: func(context.Context, string) (string, error) { return s.folder, nil },
 		Clock:    func() time.Time { return s.clock },
+		Publish: func(_ context.Context, update workingtree.Update) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.published = append(s.published, update)
+			return nil
+		},
 	})
 	if err := s.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
@@ -187,5 +197,92 @@ func TestFoldersThatAreNotWatched(t *testing.T) {
 		if _, err := s.Changes(t.Context(), "s", folder, workingtree.Base{}); !errors.As(err, &refused) {
 			t.Errorf("%s: %v", folder, err)
 		}
+	}
+}
+
+// WT-11
+func TestOtherSessionsOfAFolderAreNamed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.turn("one", "1", func() { s.write("both", "1\n"); s.write("mine", "1\n") })
+	s.turn("two", "2", func() { s.write("both", "2\n"); s.write("its", "2\n") })
+	found, err := s.Changes(t.Context(), "one", s.folder, workingtree.Base{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range found.Files {
+		want := map[string]string{"both": "two", "its": "two"}[file.Path]
+		if got := strings.Join(file.AlsoIn, ","); got != want {
+			t.Errorf("%s is also in %q, want %q", file.Path, got, want)
+		}
+	}
+	if len(found.Files) != 3 {
+		t.Errorf("%d files", len(found.Files))
+	}
+	var refused *workingtree.UnavailableError
+	if _, err := s.Changes(t.Context(), "one", s.folder, workingtree.Base{Branch: true}); !errors.As(err, &refused) {
+		t.Errorf("the last commit of no repository: %v", err)
+	}
+}
+
+// WT-12
+func TestUpdatesAreThoseOfTheFiles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.turn("s", "none", func() { s.Wrote("s", "none") })
+	if len(s.published) != 0 {
+		t.Errorf("without a change: %+v", s.published)
+	}
+	s.turn("s", "t", func() {
+		s.write("a", "1\n2\n")
+		for range 20 {
+			s.Wrote("s", "t")
+		}
+		s.settle()
+		if len(s.published) != 1 || s.published[0].Files != 1 || s.published[0].Added != 1 || s.published[0].TurnID != "t" {
+			t.Errorf("in the turn: %+v", s.published)
+		}
+		s.Wrote("s", "t")
+	})
+	if len(s.published) != 1 {
+		t.Errorf("for the same files: %+v", s.published)
+	}
+	s.turn("s", "u", func() { s.write("a", "1\n") })
+	if len(s.published) != 2 || s.published[1].Files != 0 || s.published[1].Tree == s.published[0].Tree {
+		t.Errorf("after the change was undone: %+v", s.published)
+	}
+}
+
+// WT-13
+func TestContentsOfOldTurnsAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	objects := func() (all int) {
+		_ = filepath.WalkDir(filepath.Join(s.base, "data", "shadows"), func(path string, entry os.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && strings.Contains(path, "/objects/") && len(filepath.Base(filepath.Dir(path))) == 2 {
+				all++
+			}
+			return nil
+		})
+		return all
+	}
+	s.turn("s", "first", func() { s.write("a", "x\n") })
+	if objects() != 0 { // a new shadow is collected at once
+		t.Error("the first turn left loose contents")
+	}
+	s.write("b", "seen between turns\n")
+	s.changes("s", workingtree.Base{})
+	s.write("b", "at last\n")
+	s.turn("s", "second", func() {})
+	if objects() == 0 {
+		t.Fatal("nothing to collect")
+	}
+	s.clock = s.clock.Add(8 * 24 * time.Hour)
+	s.turn("s", "third", func() {})
+	if objects() != 0 {
+		t.Error("what no state has is still there after a week")
+	}
+	if got, want := s.changes("s", workingtree.Base{}), "modified a first, added b "; got != want {
+		t.Errorf("after the collection: %q, want %q", got, want)
 	}
 }

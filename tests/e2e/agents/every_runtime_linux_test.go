@@ -228,6 +228,7 @@ func (c *conversation) begins(t *testing.T, server *programtest.Server, events *
 // content that they show.
 func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, events *programtest.Follower, session string) {
 	made := filepath.Join(server.Workspace, c.name+".txt")
+	view := server.Follow("after=0&view=console")
 	turn := server.Send(session, c.command("echo said-by-"+c.name)+" MOCK_PATCH["+made+"] "+c.plan)
 	asked := 0
 	for approval := approvalOf(events, session, 0); approval != nil; approval = approvalOf(events, session, asked) {
@@ -282,6 +283,12 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 		t.Errorf("no diff in %v", programtest.Entry(t, entries, "fileChange"))
 	}
 	requireChanged(t, server, session, turn, filepath.Base(made))
+	view.Find("an update of the changes of "+session, func(f programtest.Frame) bool { // WT-12
+		return f.Type == "session_changes_updated" && *f.ThreadID == session && programtest.Text(f.Decoded(), "files") != "0"
+	})
+	if counts["session_changes_updated"] > 0 {
+		t.Error("codex-manager's clients get updates of changes")
+	}
 	if models, listed := server.Want(http.StatusOK, http.MethodGet, "/api/models?runtime="+c.name, nil)["data"].([]any); !listed || len(models) == 0 {
 		t.Error("no models")
 	}

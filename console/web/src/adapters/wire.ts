@@ -166,6 +166,7 @@ export type Meaning =
   | { is: "background"; tasks: BackgroundTask[] }
   | { is: "gone" }
   | { is: "rolledBack"; turnIds: string[] }
+  | { is: "changes"; tree: string }
   | { is: "list" }
   | { is: "job" }
   | { is: "unknown"; type: string }
@@ -201,6 +202,8 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "gone" };
     case "session_rolled_back":
       return { is: "rolledBack", turnIds: payload.turnIds ?? [] };
+    case "session_changes_updated":
+      return { is: "changes", tree: payload.tree };
     case "session_project_updated":
     case "project_upserted":
     case "project_deleted":

@@ -16,6 +16,8 @@ export class Open {
   failure: string | null = null;
   usage: Usage | null = null;
   plan: PlanStep[] = [];
+  /** The state of the folder in the last frame about it. */
+  tree = "";
   capabilities: Capabilities = {};
   /** Messages that wait for a turn's end, in the order they will be sent. */
   queue: Waiting[] = [];
@@ -275,6 +277,9 @@ export class Store {
         break;
       case "queue":
         open.queue = meaning.queue;
+        break;
+      case "changes":
+        open.tree = meaning.tree;
         break;
       case "rolledBack":
         transcript.removeTurns(meaning.turnIds);

@@ -10,7 +10,7 @@ import { Counts, DiffView } from "../ui/DiffView";
 import { useClient } from "../ui/hooks";
 import { useAnswer } from "../ui/useAnswer";
 
-type Counted = { path: string; kind: string; added: number; removed: number };
+type Counted = { path: string; kind: string; added: number; removed: number; alsoIn?: string[] };
 
 const letters: Record<string, string> = { add: "A", added: "A", delete: "D", deleted: "D", renamed: "R" };
 
@@ -26,7 +26,7 @@ function Files({ files, total, label, shown, pick, cwd }: FilesProps) {
           return (
             <li key={file.path}>
               <button type="button" className="menu-item" aria-pressed={file.path === shown} title={file.path} onClick={() => pick(file.path)}>
-                <b className={`kind ${file.kind}`}>{letters[file.kind] ?? "M"}</b><span className="mono">{path.at(-1)}</span><span className="dim clip grow">{path.slice(0, -1).join("/")}</span><Counts file={file} />
+                <b className={`kind ${file.kind}`}>{letters[file.kind] ?? "M"}</b><span className="mono">{path.at(-1)}</span><span className="dim clip grow">{path.slice(0, -1).join("/")}</span>{file.alsoIn?.length ? <span className="dim small">{text.talk.alsoIn}</span> : null}<Counts file={file} />
               </button>
             </li>
           );
@@ -56,10 +56,8 @@ function Announced({ open, cwd, why }: { open: Open; cwd: string | undefined; wh
 /** Changes are what differs in the session's folder since its first turn, as the server reads the files. */
 export function Changes({ open, session }: { open: Open; session: Session }) {
   const client = useClient();
-  const { ids, rows } = open.transcript;
-  const last = rows.get(ids.at(-1) ?? "")?.entry;
   const at = `/api/sessions/${encodeURIComponent(session.sessionId)}/changes`;
-  const moment = [session.sessionId, session.state, ids.length, last?.status].join(); // a step or a turn has ended
+  const moment = [session.sessionId, session.state, open.tree].join(); // the files differ, or a turn has ended
   const asked = useAnswer(() => client.api.get<Answer<"/api/sessions/{sessionId}/changes">>(at), [at, moment], { every: session.state === "running" ? 5_000 : 0 });
   const [picked, pick] = useState<string | null>(null);
   const files = asked.answer?.files ?? [];

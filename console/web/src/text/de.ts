@@ -182,7 +182,7 @@ export function german(counted: Counted): Texts {
       reads: (count) => `${n(count, "Datei", "Dateien")} gelesen`, commands: (count) => n(count, "Befehl", "Befehle"), edits: (count) => n(count, "Änderung", "Änderungen"), interrupted: (after) => `Nach ${after} unterbrochen`,
       lost: "Bild nicht mehr gespeichert", close: "Schließen", asText: "Als Text öffnen",
       unsent: "Noch nicht gesendete Nachrichten", willSend: "Wird gesendet, sobald der Server wieder da ist", notSent: (time) => `Seit ${time} nicht gesendet`,
-      share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`,
+      share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`, alsoIn: "auch in einer anderen Sitzung",
       move: "In Projekt verschieben …", moveDo: "Verschieben", copyLink: "Link kopieren", copyId: "ID kopieren", export: (format) => `Als ${format} exportieren`, compact: "Kontext verdichten",
     },
     broken: "Auf dieser Seite ist etwas schiefgegangen.",

@@ -9,6 +9,7 @@ import (
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
+	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
@@ -69,8 +70,15 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 // toStore queues the storage of state that a runtime's signal changed: its memory, and at the end of a turn the
 // folder. The state of the folder is read before a client learns of the end.
 func (s *Service) toStore(signal runtime.Signal) {
-	if ended, is := signal.Change.(runtime.TurnCompleted); is && s.opts.Trees != nil {
-		s.opts.Trees.Ended(signal.ThreadID, ended.TurnID)
+	if s.opts.Trees != nil {
+		switch change := signal.Change.(type) {
+		case runtime.TurnCompleted:
+			s.opts.Trees.Ended(signal.ThreadID, change.TurnID)
+		case runtime.ItemChanged:
+			if change.Done && mayWrite(change.Item.Type) {
+				s.opts.Trees.Wrote(signal.ThreadID, change.TurnID)
+			}
+		}
 	}
 	if !s.opts.Movable {
 		return
@@ -86,6 +94,15 @@ func (s *Service) toStore(signal runtime.Signal) {
 			s.snapshots.Want(signal.ThreadID, "")
 		}
 	}
+}
+
+// mayWrite reports whether an item of a type may have changed files.
+func mayWrite(itemType string) bool {
+	switch itemType {
+	case wire.ItemCommand, wire.ItemFileChange, wire.ItemToolCall, wire.ItemClientTool:
+		return true
+	}
+	return false
 }
 
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and

@@ -30,6 +30,8 @@ type Trees interface {
 	Begin(ctx context.Context, sessionID, folder string) (named func(turnID string))
 	// Ended stores the state after a turn in the background.
 	Ended(sessionID, turnID string)
+	// Wrote reports that a running turn may have changed files.
+	Wrote(sessionID, turnID string)
 	// Forget removes the states of a deleted session in the background.
 	Forget(sessionID, folder string)
 }
