@@ -98,9 +98,11 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
-	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "cursor": "1", "limit": "1"}},
-	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "path": "a", "context": "1"}},
-	"GET /api/folders":                           {fields: map[string]string{"q": "/w"}},
+	"GET /api/sessions/{sessionId}/changes":       {fields: map[string]string{"turn": "t", "cursor": "1", "limit": "1"}},
+	"GET /api/sessions/{sessionId}/changes/diff":  {fields: map[string]string{"turn": "t", "path": "a", "context": "1"}},
+	"GET /api/sessions/{sessionId}/files":         {fields: map[string]string{"path": "closed", "cursor": "1", "limit": "1"}},
+	"GET /api/sessions/{sessionId}/files/content": {query: "path=a", fields: map[string]string{"path": "none", "from": "2"}},
+	"GET /api/folders":                            {fields: map[string]string{"q": "/w"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,
@@ -198,7 +200,7 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes = fakeEvents{}, fakeSearching{}, fakeChanges{}
+		o.Events, o.Searching, o.Changes, o.Files = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeFiles{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -99,6 +99,9 @@ func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 			if r.path == "/api/search" {
 				required = "&q=x"
 			}
+			if strings.HasSuffix(r.path, "/files/content") {
+				required = "&path=x"
+			}
 			if refused(r.method, target+"?"+name+"=1"+required, least, name) != want {
 				t.Errorf("%s %s?%s: refused is not %v", r.method, r.path, name, want)
 			}

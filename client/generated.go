@@ -88,6 +88,12 @@ const (
 	EntryStatusStreaming EntryStatus = "streaming"
 )
 
+// Defines values for FilesEntriesKind.
+const (
+	FilesEntriesKindFile   FilesEntriesKind = "file"
+	FilesEntriesKindFolder FilesEntriesKind = "folder"
+)
+
 // Defines values for FilesystemSandbox.
 const (
 	FilesystemSandboxDangerFullAccess FilesystemSandbox = "danger-full-access"
@@ -1068,6 +1074,58 @@ type Event struct {
 
 	// Type The runtime's method, or the name of the server's own event.
 	Type string `json:"type"`
+}
+
+// FileContent defines model for FileContent.
+type FileContent struct {
+	Binary     bool      `json:"binary"`
+	From       int64     `json:"from"`
+	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// Next The byte after the text; null at the end.
+	Next *int64 `json:"next"`
+	Path string `json:"path"`
+
+	// Size In bytes.
+	Size   int64       `json:"size"`
+	Status interface{} `json:"status"`
+
+	// Text null for a binary file.
+	Text *string `json:"text"`
+
+	// Type The media type, by the first bytes.
+	Type string `json:"type"`
+}
+
+// Files defines model for Files.
+type Files struct {
+	Entries    []Files_Entries `json:"entries"`
+	More       bool            `json:"more"`
+	NextCursor *string         `json:"nextCursor"`
+	Path       string          `json:"path"`
+	SessionID  string          `json:"sessionId"`
+	Status     interface{}     `json:"status"`
+
+	// Total The number of entries on all pages.
+	Total int `json:"total"`
+}
+
+// FilesEntriesKind Of a link within the folder, that of its target.
+type FilesEntriesKind string
+
+// Files_Entries defines model for Files.Entries.
+type Files_Entries struct {
+	// Closed Why the entry is not shown: secret, version_control, server, outside, special or name.
+	Closed *string `json:"closed"`
+
+	// Kind Of a link within the folder, that of its target.
+	Kind       FilesEntriesKind `json:"kind"`
+	Link       bool             `json:"link"`
+	ModifiedAt *time.Time       `json:"modifiedAt"`
+
+	// Name Bytes that are not UTF-8 are shown as \xNN.
+	Name string `json:"name"`
+	Size *int64 `json:"size"`
 }
 
 // FilesystemSandbox defines model for FilesystemSandbox.
@@ -4137,6 +4195,35 @@ type ReadDiff404JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// ListFilesParams defines parameters for ListFiles.
+type ListFilesParams struct {
+	// Path A folder, relative to that of the session; without it, the session's folder itself.
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListFiles404JSONResponseBody defines parameters for ListFiles.
+type ListFiles404JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ReadFileParams defines parameters for ReadFile.
+type ReadFileParams struct {
+	// Path Relative to the folder of the session.
+	Path string `form:"path" json:"path"`
+
+	// From The byte to begin at: `next` of the answer before.
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+}
+
+// ReadFile404JSONResponseBody defines parameters for ReadFile.
+type ReadFile404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
 	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
@@ -6940,6 +7027,130 @@ func (t *ReadDiff404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ListFiles404JSONResponseBody as a SessionNotFound
+func (t ListFiles404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ListFiles404JSONResponseBody as the provided SessionNotFound
+func (t *ListFiles404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ListFiles404JSONResponseBody, using the provided SessionNotFound
+func (t *ListFiles404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ListFiles404JSONResponseBody as a Problem
+func (t ListFiles404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ListFiles404JSONResponseBody as the provided Problem
+func (t *ListFiles404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ListFiles404JSONResponseBody, using the provided Problem
+func (t *ListFiles404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ListFiles404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ListFiles404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionNotFound returns the union data inside the ReadFile404JSONResponseBody as a SessionNotFound
+func (t ReadFile404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadFile404JSONResponseBody as the provided SessionNotFound
+func (t *ReadFile404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadFile404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadFile404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadFile404JSONResponseBody as a Problem
+func (t ReadFile404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadFile404JSONResponseBody as the provided Problem
+func (t *ReadFile404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadFile404JSONResponseBody, using the provided Problem
+func (t *ReadFile404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadFile404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadFile404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionStatus returns the union data inside the InterruptSessionTurn409JSONResponseBody as a SessionStatus
 func (t InterruptSessionTurn409JSONResponseBody) AsSessionStatus() (SessionStatus, error) {
 	var body SessionStatus
@@ -8654,6 +8865,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/compact (the `CompactSession` operationId).
 	CompactSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListFiles List the files of the folder
+	//
+	// Lists a folder of a session: first its folders, then its files, by name. Nothing outside of the session's folder is read, whatever links lead there. `closed` says why an entry is not shown: `secret` (`.env`), `version_control`, `server` (its own files), `outside` (a link that leads out, or nowhere), `special` (a pipe, a socket or a device) or `name` (not UTF-8). At most 200,000 entries are read; `more` means that there are others. 409 `file_not_shown`: the message says why.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/files (the `ListFiles` operationId).
+	ListFiles(ctx context.Context, sessionID SessionID, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFile Read a file of the folder
+	//
+	// Returns up to 256 KiB of a file, and `next` if there is more. Bytes that are not UTF-8 are replaced. Of a binary file only size and type are returned. `.env` files, version control and the server's own files are refused: 409 `file_not_shown`.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/files/content (the `ReadFile` operationId).
+	ReadFile(ctx context.Context, sessionID SessionID, params *ReadFileParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ForkSession Fork a session
 	//
@@ -11206,6 +11431,40 @@ func (c *Client) ReadDiff(ctx context.Context, sessionID SessionID, params *Read
 // Corresponds with POST /api/sessions/{sessionId}/compact (the `CompactSession` operationId).
 func (c *Client) CompactSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCompactSessionRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListFiles List the files of the folder
+//
+// Lists a folder of a session: first its folders, then its files, by name. Nothing outside of the session's folder is read, whatever links lead there. `closed` says why an entry is not shown: `secret` (`.env`), `version_control`, `server` (its own files), `outside` (a link that leads out, or nowhere), `special` (a pipe, a socket or a device) or `name` (not UTF-8). At most 200,000 entries are read; `more` means that there are others. 409 `file_not_shown`: the message says why.
+//
+// Corresponds with GET /api/sessions/{sessionId}/files (the `ListFiles` operationId).
+func (c *Client) ListFiles(ctx context.Context, sessionID SessionID, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFilesRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFile Read a file of the folder
+//
+// Returns up to 256 KiB of a file, and `next` if there is more. Bytes that are not UTF-8 are replaced. Of a binary file only size and type are returned. `.env` files, version control and the server's own files are refused: 409 `file_not_shown`.
+//
+// Corresponds with GET /api/sessions/{sessionId}/files/content (the `ReadFile` operationId).
+func (c *Client) ReadFile(ctx context.Context, sessionID SessionID, params *ReadFileParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFileRequest(c.Server, sessionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17471,6 +17730,160 @@ func NewCompactSessionRequest(server string, sessionID SessionID) (*http.Request
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListFilesRequest constructs an http.Request for the ListFiles method
+func NewListFilesRequest(server string, sessionID SessionID, params *ListFilesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/files", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadFileRequest constructs an http.Request for the ReadFile method
+func NewReadFileRequest(server string, sessionID SessionID, params *ReadFileParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/files/content", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
 	"harness/queue"
 	"harness/transcript"
@@ -74,6 +75,8 @@ const (
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
+	CodeFileNotFound       Code = "file_not_found"
+	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
 	CodeAlreadyResolved    Code = "already_resolved"
@@ -321,6 +324,8 @@ var table = []row{
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
+	sentinel(CodeFileNotFound, workspace.ErrNoFile),
+	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),
 	sentinel(CodeRequestNotFound, session.ErrRequestNotFound),
