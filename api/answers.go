@@ -111,6 +111,8 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
 	operations.CodeNoLines:            says(http.StatusUnprocessableEntity, "lines_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
+	operations.CodeFileNotFound:       says(http.StatusNotFound, "file_not_found"),
+	operations.CodeFileRefused:        says(http.StatusConflict, "file_not_shown"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {
 		return stateOfSession("no_active_turn", a.in)
 	},

@@ -42,8 +42,14 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	rules := s.access.accessRules(pages)
 	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
+	parts := s.operations()
+	if s.cfg.Runs() {
+		if parts.Files, err = s.access.browser(); err != nil {
+			return err
+		}
+	}
 	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
+		Operations: operations.New(parts), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
 			Pages: pages.beside, AGUI: s.agui(),
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},

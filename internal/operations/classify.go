@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
 	"harness/queue"
 	"harness/transcript"
@@ -75,6 +76,8 @@ const (
 	CodeNoChanges          Code = "changes_unavailable"
 	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
+	CodeFileNotFound       Code = "file_not_found"
+	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
 	CodeAlreadyResolved    Code = "already_resolved"
@@ -323,6 +326,8 @@ var table = []row{
 	typed[*workingtree.UnavailableError](CodeNoChanges),
 	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
+	sentinel(CodeFileNotFound, workspace.ErrNoFile),
+	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),
 	sentinel(CodeRequestNotFound, session.ErrRequestNotFound),

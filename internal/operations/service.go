@@ -24,6 +24,7 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Prices   PriceStore
 	Folders  FolderStore
 	Origins  OriginStore
 	// Lineage is nil if no session may start others.
@@ -54,11 +55,18 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
-	// Changes compares folders with their earlier states; nil: they are not watched.
-	Changes ChangeStore
+	WorkingTrees
 	// Elsewhere carries out an operation at the node of a session, which refused (*session.NotOwnerError) names. If nil,
 	// the sessions of other nodes below a session are skipped, and get no mail.
 	Elsewhere func(ctx context.Context, refused error, in Errand) error
+}
+
+// WorkingTrees read the folders of sessions.
+type WorkingTrees struct {
+	// Changes compares folders with their earlier states; nil: they are not watched.
+	Changes ChangeStore
+	// Files reads folders; nil: they are not shown.
+	Files FileStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -81,6 +89,7 @@ type Service struct {
 	*Finder
 	*Uploader
 	*Changes
+	*Files
 	*Folders
 	*Starter
 }
@@ -108,11 +117,12 @@ func New(o Options) *Service {
 		ControlEditor: &ControlEditor{access: access, store: o.Controls, locked: o.DefaultsLocked},
 		RuntimeAdmin:  runtimes,
 		JobAdmin:      &JobAdmin{access: access, jobs: o.Jobs},
-		History:       &History{events: o.Events, store: o.Sessions.Usage},
+		History:       &History{events: o.Events, store: o.Sessions.Usage, prices: o.Sessions.Prices},
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
 		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins},
+		Files:         &Files{access: access, store: o.Files},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener

@@ -175,12 +175,21 @@ export const cases = (test) => {
     assert.equal(await picture.count(), 0);
     assert.match(body.images[0], /^upload:/);
     const thumbnail = page.locator(".entry.user .pictures img");
-    const drawn = () => thumbnail.evaluate((img) => img.complete && img.naturalWidth === 900);
+    const drawn = () => thumbnail.evaluate((img) => img.complete && img.naturalWidth > 0);
     await eventually("the picture is shown as it is sent", drawn);
     await page.reload();
     await live(page);
     await eventually("the picture is shown after a reload", drawn);
-    assert.match(await thumbnail.getAttribute("src"), /\/api\/sessions\/[^/]+\/images\/[0-9a-f-]+$/);
+    // CO-30
+    assert.equal(await thumbnail.getAttribute("alt"), "screen.png");
+    assert.deepEqual(await thumbnail.evaluate((img) => [img.naturalWidth, img.naturalHeight]), [288, 224]);
+    const size = await thumbnail.boundingBox();
+    assert.ok(size.width <= 200 && size.height <= 112, JSON.stringify(size));
+    await thumbnail.click();
+    const whole = page.getByRole("dialog", { name: "screen.png" }).getByRole("img");
+    await eventually("it opens whole", () => whole.evaluate((img) => img.naturalWidth === 900));
+    await page.keyboard.press("Escape");
+    await whole.waitFor({ state: "detached" });
     assert.equal(await page.locator(".entry.user .said").innerText(), "MOCK_REPLY[seen]");
     assert.deepEqual(trouble, []);
     await close();

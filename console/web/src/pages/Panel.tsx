@@ -8,9 +8,10 @@ import { text } from "../text";
 import { useClient, useList, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
 import { Changes } from "./Changes";
+import { Files } from "./Files";
 import { RunsWith } from "./RunsWith";
 
-const tabs = ["changes", "plan", "context"] as const;
+const tabs = ["changes", "plan", "context", "files"] as const;
 export type Tab = (typeof tabs)[number];
 
 /** The panel stands beside the transcript from this width on; where there is less it opens over it, on demand. */
@@ -61,7 +62,7 @@ function Context({ usage, session }: { usage: Usage | null; session: Session | u
   );
 }
 
-/** Panel is what stands beside a transcript: the files that changed, the plan, how full the context is, and what turns run with. */
+/** Panel is what stands beside a transcript: the files that changed, the plan, how full the context is, what turns run with, and the files of the folder. */
 export function Panel({ open, session, panel }: { open: Open; session: Session | undefined; panel: ReturnType<typeof usePanel> }) {
   useSignal(open.signal);
   useList(open.transcript);
@@ -69,7 +70,8 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
   useSignal(client.store.list);
   const { plan } = open;
   const done = plan.filter((step) => step.status === "completed").length;
-  const names: Record<Tab, string> = { changes: text.session.changes, plan: plan.length > 0 ? `${text.session.plan} ${done}/${plan.length}` : text.session.plan, context: text.session.context };
+  const shown = tabs.filter((tab) => tab !== "files" || client.may("work")); // the server shows files to operators
+  const names: Record<Tab, string> = { changes: text.session.changes, plan: plan.length > 0 ? `${text.session.plan} ${done}/${plan.length}` : text.session.plan, context: text.session.context, files: text.files.title };
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.key !== "Escape" || matchMedia(beside).matches || document.querySelector("dialog[open]")) return;
@@ -82,12 +84,12 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
   return (
     <aside className="panel" aria-label={text.session.panel}>
       <div className="tabs" role="tablist" aria-label={text.session.panel}>
-        {tabs.map((tab) => (
+        {shown.map((tab) => (
           <button key={tab} type="button" role="tab" id={`tab-${tab}`} aria-controls="panel" aria-selected={panel.tab === tab} tabIndex={panel.tab === tab ? 0 : -1} className="tab" onClick={() => panel.show(tab)}
             onKeyDown={(e) => {
               const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
               if (!step) return;
-              const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length]!;
+              const next = shown[(shown.indexOf(tab) + step + shown.length) % shown.length]!;
               panel.show(next);
               document.getElementById(`tab-${next}`)?.focus();
             }}>{names[tab]}</button>
@@ -99,6 +101,7 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
         {panel.tab === "changes" && session && <Changes open={open} session={session} />}
         {panel.tab === "plan" && <Plan plan={plan} />}
         {panel.tab === "context" && <Context usage={open.usage} session={session} />}
+        {panel.tab === "files" && session && shown.includes("files") && <Files key={session.sessionId} session={session} />}
       </div>
     </aside>
   );

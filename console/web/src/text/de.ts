@@ -185,6 +185,10 @@ export function german(counted: Counted): Texts {
       share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`, alsoIn: "auch in einer anderen Sitzung",
       move: "In Projekt verschieben …", moveDo: "Verschieben", copyLink: "Link kopieren", copyId: "ID kopieren", export: (format) => `Als ${format} exportieren`, compact: "Kontext verdichten",
     },
+    files: {
+      title: "Dateien", empty: "Ein leerer Ordner.", more: "Mehr anzeigen", cut: "Dieser Ordner hat mehr Einträge, als hier stehen.", copy: "Pfad kopieren", range: (shown, all) => `Die ersten ${shown} von ${all}`,
+      closed: { secret: "Geheim", version_control: "Versionsverwaltung", server: "Gehört dem Server", outside: "Führt aus dem Ordner", special: "Besondere Datei", name: "Name ist kein UTF-8" },
+    },
     broken: "Auf dieser Seite ist etwas schiefgegangen.",
     missing: "Diese Seite gibt es nicht.", toSessions: "Zu den Sitzungen",
     picture: (at) => `Bild ${at}`,

@@ -183,6 +183,10 @@ export const text = {
     share: (percent: number) => `${percent}% context`, showPanel: "Show side panel", hidePanel: "Hide side panel", noChanges: "No changes yet.", byAgent: "Edited by the agent", sinceStart: "Since the first turn", binary: "A binary file.", skipped: (count: number) => `${n(count, "path")} not compared`, alsoIn: "also in another session",
     move: "Move to project…", moveDo: "Move", copyLink: "Copy link", copyId: "Copy ID", export: (format: string) => `Export as ${format}`, compact: "Compact context",
   },
+  files: {
+    title: "Files", empty: "An empty folder.", more: "Show more", cut: "This folder has more entries than are listed.", copy: "Copy path", range: (shown: string, all: string) => `The first ${shown} of ${all}`,
+    closed: { secret: "Secret", version_control: "Version control", server: "The server’s own", outside: "Leads out of the folder", special: "Special file", name: "Name is not UTF-8" } as Record<string, string>,
+  },
   broken: "Something went wrong on this page.",
   missing: "This page doesn’t exist.", toSessions: "Go to sessions",
   picture: (at: number) => `Image ${at}`,
