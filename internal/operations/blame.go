@@ -35,11 +35,17 @@ const (
 )
 
 // Blame returns which turns wrote the lines of a file in the folder of a session, from a line on; limit 0 is 1000 lines.
-// Turns of sessions that the caller may not see have no name. *workingtree.UnavailableError, *workingtree.FileError.
+// Turns of sessions that the caller may not see have no name. *workingtree.UnavailableError, *workingtree.FileError,
+// workspace.ErrNoFile, *workspace.RefusedError.
 func (s *Changes) Blame(ctx context.Context, sessionID, path string, line, limit int) (page Blame, err error) {
 	folder, err := s.folder(ctx, sessionID)
 	if err != nil {
 		return page, err
+	}
+	if s.files != nil {
+		if _, err = s.files.Read(folder, path, 0); err != nil { // the same files are closed
+			return page, err
+		}
 	}
 	if page.Blame, err = s.store.Blame(ctx, folder, path); err != nil {
 		return page, err

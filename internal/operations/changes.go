@@ -19,6 +19,7 @@ type Changes struct {
 	access  *Access
 	store   ChangeStore
 	origins OriginStore
+	files   FileStore // nil: files are not shown
 }
 
 // MaxChanges is the maximum of files in a page of changes.

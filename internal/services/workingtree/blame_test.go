@@ -51,7 +51,12 @@ func TestLinesNameTheTurnThatWroteThem(t *testing.T) {
 	name := "a \"file\" of Zoë\n.go"
 	own, first, second := numbered("a person's", 1, 9), numbered("the first turn's", 1, 5), numbered("the second turn's", 1, 4)
 	s.write(name, own)
-	s.turn("s", "one", func() { s.write(name, own+first) })
+	s.turn("s", "one", func() {
+		s.write(name, own+first)
+		if got, want := s.blame(name), "1 - 9, 10 one 5"; got != want {
+			t.Errorf("while the first turn runs: %q, want %q", got, want)
+		}
+	})
 	if got, want := s.blame(name), "1 - 9, 10 one 5"; got != want {
 		t.Errorf("after the first turn: %q, want %q", got, want)
 	}

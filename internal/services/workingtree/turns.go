@@ -126,6 +126,13 @@ func (s *Service) keep(ctx context.Context, sessionID, path string, begun turn) 
 	if err := one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+begun.name+"/0", begun.before); err != nil {
 		return err
 	}
+	seen, _, err := one.seen(ctx)
+	if err == nil && seen == "" { // the first turn of the folder
+		err = one.see(ctx, begun.before, begun.begin(), 0)
+	}
+	if err != nil {
+		return err
+	}
 	turns, err := one.turnsOf(ctx, sessionID)
 	for _, known := range turns {
 		if known.id == begun.id && known.after == "" { // else it has ended already
