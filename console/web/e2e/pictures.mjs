@@ -27,6 +27,7 @@ export async function pictures(browser, folder) {
     await api("POST", `/api/sessions/${sessions[0]}/project`, { projectId: project.projectId });
   }
   const [work, other] = sessions;
+  await new Promise((later) => setTimeout(later, 1100)); // an agent has worked from the second after its session's first on
   await send(work, `MOCK_REPLY[${reply}]`);
   await eventually("the answer is there", async () => (await api("GET", `/api/sessions/${work}?limit=1`)).session.state === "idle" && (await transcript(work)).length > 1);
   await api("POST", `/api/sessions/${work}/suggested-request/jobs`, {});
