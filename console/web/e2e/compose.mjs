@@ -201,7 +201,7 @@ export const cases = (test) => {
     const id = await newSession("Mentions");
     const { cwd } = (await api("GET", `/api/sessions/${id}?limit=1`)).session;
     mkdirSync(`${cwd}/mentioned`, { recursive: true });
-    for (const name of ["mentioned.txt", "mentioned/inner.md", ".env"]) writeFileSync(`${cwd}/${name}`, "x");
+    for (const name of ["mentioned.txt", "mentioned/inner.txt", ".env"]) writeFileSync(`${cwd}/${name}`, "x");
     const { page, trouble, close } = await open(browser, `/s/${id}`);
     await live(page);
     const field = page.getByLabel("Message", { exact: true });
@@ -217,8 +217,8 @@ export const cases = (test) => {
     await offered.nth(1).waitFor();
     await page.keyboard.press("ArrowDown"); // folders come first
     await page.keyboard.press("Enter");
-    await offered.getByText("mentioned/inner.md").click();
-    assert.equal(await field.inputValue(), "@mentioned.txt and @mentioned/inner.md ");
+    await offered.getByText("mentioned/inner.txt").click();
+    assert.equal(await field.inputValue(), "@mentioned.txt and @mentioned/inner.txt ");
     await page.keyboard.type("@ment");
     await offered.first().waitFor();
     await page.keyboard.press("Escape");
@@ -226,7 +226,7 @@ export const cases = (test) => {
     await page.keyboard.type("ion");
     await offered.first().waitFor();
     await page.keyboard.press("Enter"); // nothing was chosen: it sends
-    await eventually("it is sent as it was typed", async () => (await transcript(id)).some((m) => JSON.stringify(m).includes("@mentioned.txt and @mentioned/inner.md @mention")));
+    await eventually("it is sent as it was typed", async () => (await transcript(id)).some((m) => JSON.stringify(m).includes("@mentioned.txt and @mentioned/inner.txt @mention")));
     assert.deepEqual(trouble, []);
     await close();
   }, { core: true });

@@ -9,7 +9,7 @@ test("a mention is the path behind an @ that begins a word", () => {
 });
 
 test("names that begin with what is typed come first", () => {
-  const entries = ["domain.go", "main.go", "MAIN.md", "other.go"].map((name) => ({ name }));
-  expect(fitting(entries, "main", 3).map(({ name }) => name)).toEqual(["main.go", "MAIN.md", "domain.go"]);
+  const entries = ["domain.go", "main.go", "MAIN.txt", "other.go"].map((name) => ({ name }));
+  expect(fitting(entries, "main", 3).map(({ name }) => name)).toEqual(["main.go", "MAIN.txt", "domain.go"]);
   expect(fitting(entries, "", 2).map(({ name }) => name)).toEqual(["domain.go", "main.go"]);
 });
