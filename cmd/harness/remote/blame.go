@@ -102,7 +102,8 @@ func sessionOfFile(ctx context.Context, api *client.Client, session, file string
 	case session != "": // of a folder on another machine
 		return session, file, nil
 	}
-	return "", "", fmt.Errorf("no session of this server works in a folder with %s; name one with --session, and the path below its folder", full)
+	return "", "", fmt.Errorf("no session of this server works in a folder with %s; name one with --session, and the path below its folder",
+		full)
 }
 
 func printBlame(out io.Writer, body client.Blame, one bool) error {

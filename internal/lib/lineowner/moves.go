@@ -5,8 +5,8 @@ import "strings"
 const (
 	// movedLines is the least number of lines of a block that moved; fewer are a coincidence.
 	movedLines = 3
-	// tellingRunes is the least length of a line that is not found everywhere.
-	tellingRunes = 8
+	// distinctRunes is the least length of a line that is not found everywhere.
+	distinctRunes = 8
 	// maxCandidates bounds the places that are compared with one line.
 	maxCandidates = 64
 )
@@ -43,11 +43,11 @@ func movesFrom(files []File) *moved {
 // find returns where the longest block that begins the added lines was removed, and its number of lines, 0 for none.
 func (m *moved) find(added []string) (from place, n int) {
 	for _, candidate := range m.places[plain(added[0])] {
-		long, telling := 0, false
+		long, distinct := 0, false
 		for rest := candidate.block[candidate.index:]; long < min(len(rest), len(added)) && plain(added[long]) == rest[long]; long++ {
-			telling = telling || len(rest[long]) >= tellingRunes
+			distinct = distinct || len(rest[long]) >= distinctRunes
 		}
-		if telling && long >= movedLines && long > n {
+		if distinct && long >= movedLines && long > n {
 			from, n = candidate, long
 		}
 	}

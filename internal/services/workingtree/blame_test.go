@@ -107,11 +107,11 @@ func TestLinesOfTurnsAtTheSameTime(t *testing.T) {
 	s.clock = s.clock.Add(time.Minute)
 	s.Begin(t.Context(), "s", s.folder)("long")
 	s.settle()
-	s.turn("other", "short", func() { s.write("a", own+numbered("somebody's", 1, 4)) })
+	s.turn("other", "short", func() { s.write("a", own+numbered("a turn's", 1, 4)) })
 	if got, want := s.blame("a"), "1 - 5, 6 ? 4"; got != want {
 		t.Errorf("after one: %q, want %q", got, want)
 	}
-	s.write("b", numbered("somebody's other", 1, 4))
+	s.write("b", numbered("a turn's other", 1, 4))
 	s.Ended("s", "long")
 	s.settle()
 	if got, want := s.blame("b"), "1 ? 4"; got != want {
@@ -123,7 +123,7 @@ func TestLinesOfTurnsAtTheSameTime(t *testing.T) {
 	if got, want := s.blame("c"), "1 ? 4"; got != want {
 		t.Errorf("after a turn without a beginning: %q, want %q", got, want)
 	}
-	s.turn("s", "next", func() { s.write("a", own+numbered("somebody's", 1, 4)+numbered("the next turn's", 1, 3)) })
+	s.turn("s", "next", func() { s.write("a", own+numbered("a turn's", 1, 4)+numbered("the next turn's", 1, 3)) })
 	if got, want := s.blame("a"), "1 - 5, 6 ? 4, 10 next 3"; got != want {
 		t.Errorf("after the next turn: %q, want %q", got, want)
 	}

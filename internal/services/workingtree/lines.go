@@ -20,7 +20,7 @@ const (
 	seenName = "seen."
 	// severalTurns owns lines that were written while several turns changed the folder.
 	severalTurns = "?"
-	// maxCarried is the number of changed files beyond which a step is not carried: nobody reads the lines of so many.
+	// maxCarried is the number of changed files beyond which a step is not carried, such as those of a new dependency.
 	maxCarried = 2000
 )
 

@@ -25,10 +25,11 @@ func (r *Reader) Origin(ctx context.Context, sessionID, turnID, path string) (or
 		}
 		items[entry.MessageID] = entry.Content
 		if entry.Details != nil {
-			items[entry.MessageID] += string(*entry.Details)
+			items[entry.MessageID] += *entry.Details
 		}
 	}
-	decided, err := store.QueryRequests(ctx, r.db.Read(), `where session_id = $1 and turn_id = $2 and status = 'resolved' order by created_at, id`,
+	decided, err := store.QueryRequests(ctx, r.db.Read(),
+		`where session_id = $1 and turn_id = $2 and status = 'resolved' order by created_at, id`,
 		database.EncodeText(sessionID), database.EncodeText(turnID))
 	if err != nil {
 		return origin, err
