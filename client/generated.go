@@ -4920,6 +4920,16 @@ type UploadPictureParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
+// GetSetup200JSONResponseBody_Access defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Access struct {
+	ApprovalPolicy string `json:"approvalPolicy"`
+
+	// Chosen Settings or an administrator chose them. If false, the console begins with `workspace-write` and `untrusted`.
+	Chosen            bool   `json:"chosen"`
+	FilesystemSandbox string `json:"filesystemSandbox"`
+	NetworkAccess     string `json:"networkAccess"`
+}
+
 // GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
 type GetSetup200JSONResponseBodyAgentsLogins string
 
@@ -4953,6 +4963,9 @@ type GetSetup200JSONResponseBody_Server struct {
 
 // GetSetup200JSONResponseBody defines parameters for GetSetup.
 type GetSetup200JSONResponseBody struct {
+	// Access The levels of new sessions whose creator names none.
+	Access GetSetup200JSONResponseBody_Access `json:"access"`
+
 	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
 	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
 	Server GetSetup200JSONResponseBody_Server   `json:"server"`
