@@ -1,5 +1,6 @@
 // What a message goes out with, and what a message is good for afterwards.
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { aims, api, base, enter, eventually, finished, live, menu, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const session = async (id) => (await api("GET", `/api/sessions/${id}?limit=1`)).session;
@@ -194,6 +195,41 @@ export const cases = (test) => {
     assert.deepEqual(trouble, []);
     await close();
   });
+
+  // CO-33
+  test("an @ offers the files of the folder; typing goes on all the same", async (browser) => {
+    const id = await newSession("Mentions");
+    const { cwd } = (await api("GET", `/api/sessions/${id}?limit=1`)).session;
+    mkdirSync(`${cwd}/mentioned`, { recursive: true });
+    for (const name of ["mentioned.txt", "mentioned/inner.txt", ".env"]) writeFileSync(`${cwd}/${name}`, "x");
+    const { page, trouble, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const field = page.getByLabel("Message", { exact: true });
+    const offered = page.getByRole("listbox", { name: "Mention a file" }).getByRole("option");
+    await page.getByRole("button", { name: "Mention a file" }).click();
+    await offered.first().waitFor();
+    assert.equal(await offered.getByText(".env").count(), 0, "a secret is offered");
+    await page.keyboard.type("mentioned.");
+    await eventually("one fits", async () => (await offered.count()) === 1);
+    await page.keyboard.press("Tab");
+    assert.equal(await field.inputValue(), "@mentioned.txt ");
+    await page.keyboard.type("and @mentioned");
+    await offered.nth(1).waitFor();
+    await page.keyboard.press("ArrowDown"); // folders come first
+    await page.keyboard.press("Enter");
+    await offered.getByText("mentioned/inner.txt").click();
+    assert.equal(await field.inputValue(), "@mentioned.txt and @mentioned/inner.txt ");
+    await page.keyboard.type("@ment");
+    await offered.first().waitFor();
+    await page.keyboard.press("Escape");
+    await offered.first().waitFor({ state: "detached" });
+    await page.keyboard.type("ion");
+    await offered.first().waitFor();
+    await page.keyboard.press("Enter"); // nothing was chosen: it sends
+    await eventually("it is sent as it was typed", async () => (await transcript(id)).some((m) => JSON.stringify(m).includes("@mentioned.txt and @mentioned/inner.txt @mention")));
+    assert.deepEqual(trouble, []);
+    await close();
+  }, { core: true });
 
   test("an unacknowledged message is accepted once, also after a reload", async (browser) => {
     const id = await newSession();

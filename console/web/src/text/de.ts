@@ -194,6 +194,7 @@ export function german(counted: Counted): Texts {
       move: "In Projekt verschieben …", moveDo: "Verschieben", copyLink: "Link kopieren", copyId: "ID kopieren", export: (format) => `Als ${format} exportieren`, compact: "Kontext verdichten",
     },
     files: {
+      mention: "Datei erwähnen",
       title: "Dateien", empty: "Ein leerer Ordner.", more: "Mehr anzeigen", cut: "Dieser Ordner hat mehr Einträge, als hier stehen.", copy: "Pfad kopieren", range: (shown, all) => `Die ersten ${shown} von ${all}`,
       closed: { secret: "Geheim", version_control: "Versionsverwaltung", server: "Gehört dem Server", outside: "Führt aus dem Ordner", special: "Besondere Datei", name: "Name ist kein UTF-8" },
     },

@@ -192,6 +192,7 @@ export const text = {
     move: "Move to project…", moveDo: "Move", copyLink: "Copy link", copyId: "Copy ID", export: (format: string) => `Export as ${format}`, compact: "Compact context",
   },
   files: {
+    mention: "Mention a file",
     title: "Files", empty: "An empty folder.", more: "Show more", cut: "This folder has more entries than are listed.", copy: "Copy path", range: (shown: string, all: string) => `The first ${shown} of ${all}`,
     closed: { secret: "Secret", version_control: "Version control", server: "The server’s own", outside: "Leads out of the folder", special: "Special file", name: "Name is not UTF-8" } as Record<string, string>,
   },
