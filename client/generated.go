@@ -4196,6 +4196,11 @@ type ReadBlameParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ReadBlame404JSONResponseBody defines parameters for ReadBlame.
+type ReadBlame404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ListChangesParams defines parameters for ListChanges.
 type ListChangesParams struct {
 	// Turn The turn; without it, all changes since the first turn.
@@ -4965,6 +4970,16 @@ type UploadPictureParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
+// GetSetup200JSONResponseBody_Access defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Access struct {
+	ApprovalPolicy string `json:"approvalPolicy"`
+
+	// Chosen Settings or an administrator chose them. If false, the console begins with `workspace-write` and `untrusted`.
+	Chosen            bool   `json:"chosen"`
+	FilesystemSandbox string `json:"filesystemSandbox"`
+	NetworkAccess     string `json:"networkAccess"`
+}
+
 // GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
 type GetSetup200JSONResponseBodyAgentsLogins string
 
@@ -4998,6 +5013,9 @@ type GetSetup200JSONResponseBody_Server struct {
 
 // GetSetup200JSONResponseBody defines parameters for GetSetup.
 type GetSetup200JSONResponseBody struct {
+	// Access The levels of new sessions whose creator names none.
+	Access GetSetup200JSONResponseBody_Access `json:"access"`
+
 	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
 	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
 	Server GetSetup200JSONResponseBody_Server   `json:"server"`
@@ -6948,6 +6966,68 @@ func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ReadBlame404JSONResponseBody as a SessionNotFound
+func (t ReadBlame404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadBlame404JSONResponseBody as the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadBlame404JSONResponseBody as a Problem
+func (t ReadBlame404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadBlame404JSONResponseBody as the provided Problem
+func (t *ReadBlame404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided Problem
+func (t *ReadBlame404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadBlame404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadBlame404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionNotFound returns the union data inside the ListChanges404JSONResponseBody as a SessionNotFound
 func (t ListChanges404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
 	var body SessionNotFound
@@ -8894,7 +8974,7 @@ type ClientInterface interface {
 
 	// ReadBlame Read which turns wrote the lines of a file
 	//
-	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched. 422 `lines_unavailable`: the file is missing, ignored, too large or not a text.
+	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
 	ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -11446,7 +11526,7 @@ func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, ta
 
 // ReadBlame Read which turns wrote the lines of a file
 //
-// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched. 422 `lines_unavailable`: the file is missing, ignored, too large or not a text.
+// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
 //
 // Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
 func (c *Client) ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
