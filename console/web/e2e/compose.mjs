@@ -334,6 +334,26 @@ export const cases = (test) => {
     await close();
   });
 
+  test("a new session begins with Ask first until people have chosen its access", async (browser) => {
+    const { page, context, close } = await open(browser, "/");
+    for (const chosen of [false, true]) {
+      await context.route("**/api/setup", async (route) => {
+        const response = await route.fetch();
+        const answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, access: { approvalPolicy: "untrusted", filesystemSandbox: "read-only", networkAccess: "restricted", chosen } } });
+      });
+      await page.goto(`${base}/?chosen=${chosen}`);
+      await page.getByRole("button", { name: new RegExp(`^Agent, model, access: Codex.*${chosen ? "Read only" : "Ask first"}`) }).waitFor();
+      await page.getByLabel("First message").fill("MOCK_REPLY[begun]");
+      const begun = page.waitForRequest((r) => new URL(r.url()).pathname === "/api/sessions" && r.method() === "POST");
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      const { filesystemSandbox, approvalPolicy } = (await begun).postDataJSON();
+      assert.deepEqual([filesystemSandbox, approvalPolicy], chosen ? [undefined, undefined] : ["workspace-write", "untrusted"]);
+      await page.waitForURL(/\/s\/.+/);
+    }
+    await close();
+  });
+
   test("Claude Code: a session is started with it, streams, asks, and is answered", async (browser) => {
     const { page, close } = await open(browser, "/");
     await page.getByLabel("First message").fill("MOCK_SLOW[4] MOCK_HOLD[claude]");

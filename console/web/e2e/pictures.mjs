@@ -33,6 +33,7 @@ export async function pictures(browser, folder) {
   await api("POST", `/api/sessions/${work}/suggested-request/jobs`, {});
   await send(work, "MOCK_CMD[go test -bench Fanout -count 5 ./bench]");
   await send(other, "MOCK_PATCH[notes.txt]");
+  await api("POST", "/api/prices", { model: "mock*", inputMicros: 1_250_000_000 / 10, cachedInputMicros: 12_500_000, outputMicros: 1_000_000_000 });
   const pages = [
     ["session", `/s/${work}`, async (page) => {
       await page.locator(".request").first().waitFor();
