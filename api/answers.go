@@ -109,6 +109,7 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeBackgroundWork:     backgroundWork,
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
+	operations.CodeNoLines:            says(http.StatusUnprocessableEntity, "lines_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
 	operations.CodeFileNotFound:       says(http.StatusNotFound, "file_not_found"),
 	operations.CodeFileRefused:        says(http.StatusConflict, "file_not_shown"),

@@ -74,6 +74,7 @@ const (
 	CodeBackgroundWork     Code = "background_work"
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
+	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
 	CodeFileNotFound       Code = "file_not_found"
 	CodeFileRefused        Code = "file_not_shown"
@@ -323,6 +324,7 @@ var table = []row{
 	typed[*session.BackgroundError](CodeBackgroundWork),
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
+	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
 	sentinel(CodeFileNotFound, workspace.ErrNoFile),
 	typed[*workspace.RefusedError](CodeFileRefused),
