@@ -56,3 +56,19 @@ func TestText(t *testing.T) {
 		}
 	})
 }
+
+// A content is read whole wherever a part ends, also within an escape or between the two of a pair.
+func TestATextInAnyParts(t *testing.T) {
+	t.Parallel()
+	const content = "a\"\\\n\x01\u2028\U0001f600z"
+	const stored = `{"messageId":"m","turnId":"t","role":"user","type":"x","content":"a\"\\\n\u0001\u2028\ud83d\ude00z","details":"d"}`
+	for at := strings.Index(stored, `"a\"`) + 1; at < len(stored); at++ {
+		r := textRange{most: 100}
+		if r.read(stored[:at]) {
+			r.read(stored[at:])
+		}
+		if got := r.text(0); got.Text != content || got.Next != 0 {
+			t.Errorf("cut at %d: %+v", at, got)
+		}
+	}
+}
