@@ -110,6 +110,8 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
+	operations.CodeWorktreeNotFound:   says(http.StatusNotFound, "worktree_not_found"),
+	operations.CodeWorktreeRefused:    says(http.StatusConflict, "worktree_refused"),
 	operations.CodeFileNotFound:       says(http.StatusNotFound, "file_not_found"),
 	operations.CodeFileRefused:        says(http.StatusConflict, "file_not_shown"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {

@@ -102,13 +102,14 @@ var fieldCases = map[string]fieldCase{
 	"GET /api/sessions/{sessionId}/changes/diff":  {fields: map[string]string{"turn": "t", "path": "a", "context": "1"}},
 	"GET /api/sessions/{sessionId}/files":         {fields: map[string]string{"path": "closed", "cursor": "1", "limit": "1"}},
 	"GET /api/sessions/{sessionId}/files/content": {query: "path=a", fields: map[string]string{"path": "none", "from": "2"}},
+	"DELETE /api/worktrees/{worktreeId}":          {fields: map[string]string{"force": "true"}},
 	"GET /api/folders":                            {fields: map[string]string{"q": "/w"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,
 		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
 			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
-			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`,
+			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`, "worktree": `{}`,
 			"nativeTools": `"off"`, "message": `{"text":"a"}`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
 		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
@@ -200,7 +201,8 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes, o.Files = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeFiles{}
+		o.Events, o.Searching = fakeEvents{}, fakeSearching{}
+		o.Changes, o.Files, o.WorkingTrees.Worktrees = fakeChanges{}, fakeFiles{}, fakeWorktrees{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -410,7 +410,7 @@ func (s *Server) operations() operations.Options {
 			Prices: &usage.Prices{Journal: s.journal, DB: s.db, Clock: s.now}, Lineage: s.sessions.Lineage, Folders: s.sessions.Checker},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		WorkingTrees: operations.WorkingTrees{Changes: s.states.changes()}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		WorkingTrees: s.states.trees(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
 	}

@@ -70,6 +70,8 @@ var answers = map[operations.Code]answer{
 	operations.CodeBackgroundNotFound: saysCause("background_not_found", false),
 	operations.CodeNoChanges:          saysCause("changes_unavailable", false),
 	operations.CodeTurnStateNotFound:  saysCause("turn_state_not_found", false),
+	operations.CodeWorktreeNotFound:   saysCause("worktree_not_found", false),
+	operations.CodeWorktreeRefused:    saysCause("worktree_refused", false),
 	operations.CodeFileNotFound:       saysCause("file_not_found", false),
 	operations.CodeFileRefused:        saysCause("file_not_shown", false),
 	operations.CodeUnsupported:        saysCause("unsupported_by_runtime", false),

@@ -12,6 +12,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/internal/services/worktree"
 	"harness/queue"
 	"harness/transcript"
 )
@@ -75,6 +76,8 @@ const (
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
+	CodeWorktreeNotFound   Code = "worktree_not_found"
+	CodeWorktreeRefused    Code = "worktree_refused"
 	CodeFileNotFound       Code = "file_not_found"
 	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
@@ -324,6 +327,8 @@ var table = []row{
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
+	sentinel(CodeWorktreeNotFound, worktree.ErrNotFound),
+	typed[*worktree.RefusedError](CodeWorktreeRefused),
 	sentinel(CodeFileNotFound, workspace.ErrNoFile),
 	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
