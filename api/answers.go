@@ -109,6 +109,7 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeBackgroundWork:     backgroundWork,
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
+	operations.CodeNoLines:            says(http.StatusUnprocessableEntity, "lines_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
 	operations.CodeWorktreeNotFound:   says(http.StatusNotFound, "worktree_not_found"),
 	operations.CodeWorktreeRefused:    says(http.StatusConflict, "worktree_refused"),

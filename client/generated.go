@@ -621,6 +621,11 @@ const (
 	ReadDiffParamsBaseSession ReadDiffParamsBase = "session"
 )
 
+// Defines values for ReadImageParamsSize.
+const (
+	Small ReadImageParamsSize = "small"
+)
+
 // Defines values for SendSessionMessage202JSONResponseBodyStatus.
 const (
 	SendSessionMessage202JSONResponseBodyStatusAccepted SendSessionMessage202JSONResponseBodyStatus = "accepted"
@@ -854,6 +859,39 @@ type BackgroundTask struct {
 
 // BackgroundTaskKind defines model for BackgroundTask.Kind.
 type BackgroundTaskKind string
+
+// Blame defines model for Blame.
+type Blame struct {
+	AsOf  time.Time     `json:"asOf"`
+	Lines []Blame_Lines `json:"lines"`
+
+	// NextLine The `line` of the next page.
+	NextLine  *int        `json:"nextLine"`
+	Path      string      `json:"path"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+
+	// Total The number of lines of the file.
+	Total int `json:"total"`
+}
+
+// Blame_Lines defines model for Blame.Lines.
+type Blame_Lines struct {
+	// ApprovalID The request that allowed the change, if exactly one names the path.
+	ApprovalID *string `json:"approvalId"`
+	Certain    bool    `json:"certain"`
+	DecidedBy  *Author `json:"decidedBy"`
+	From       int     `json:"from"`
+
+	// Prompt The message that began the turn.
+	Prompt *string `json:"prompt"`
+
+	// SessionID The session of the turn. With `turnId`, null if no turn is known to have written the lines, or the caller may not see it.
+	SessionID *string  `json:"sessionId"`
+	Text      []string `json:"text"`
+	To        int      `json:"to"`
+	TurnID    *string  `json:"turnId"`
+}
 
 // Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 type Capabilities struct {
@@ -4200,6 +4238,23 @@ type StopBackgroundTask404JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// ReadBlameParams defines parameters for ReadBlame.
+type ReadBlameParams struct {
+	// Path The path below the folder of the session.
+	Path string `form:"path" json:"path"`
+
+	// Line The first line.
+	Line *int `form:"line,omitempty" json:"line,omitempty"`
+
+	// Limit The number of lines.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReadBlame404JSONResponseBody defines parameters for ReadBlame.
+type ReadBlame404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ListChangesParams defines parameters for ListChanges.
 type ListChangesParams struct {
 	// Turn The turn; without it, all changes since the first turn.
@@ -4288,6 +4343,15 @@ type ForkSession200JSONResponseBody struct {
 	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
+
+// ReadImageParams defines parameters for ReadImage.
+type ReadImageParams struct {
+	// Size `small` asks for a version of at most 400x224 pixels. The image itself is the answer if it is that small or has no such version, as WebP.
+	Size *ReadImageParamsSize `form:"size,omitempty" json:"size,omitempty"`
+}
+
+// ReadImageParamsSize defines parameters for ReadImage.
+type ReadImageParamsSize string
 
 // InterruptSessionTurnJSONBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurnJSONBody struct {
@@ -4960,6 +5024,16 @@ type UploadPictureParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
+// GetSetup200JSONResponseBody_Access defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Access struct {
+	ApprovalPolicy string `json:"approvalPolicy"`
+
+	// Chosen Settings or an administrator chose them. If false, the console begins with `workspace-write` and `untrusted`.
+	Chosen            bool   `json:"chosen"`
+	FilesystemSandbox string `json:"filesystemSandbox"`
+	NetworkAccess     string `json:"networkAccess"`
+}
+
 // GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
 type GetSetup200JSONResponseBodyAgentsLogins string
 
@@ -4993,6 +5067,9 @@ type GetSetup200JSONResponseBody_Server struct {
 
 // GetSetup200JSONResponseBody defines parameters for GetSetup.
 type GetSetup200JSONResponseBody struct {
+	// Access The levels of new sessions whose creator names none.
+	Access GetSetup200JSONResponseBody_Access `json:"access"`
+
 	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
 	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
 	Server GetSetup200JSONResponseBody_Server   `json:"server"`
@@ -6960,6 +7037,68 @@ func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ReadBlame404JSONResponseBody as a SessionNotFound
+func (t ReadBlame404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadBlame404JSONResponseBody as the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadBlame404JSONResponseBody as a Problem
+func (t ReadBlame404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadBlame404JSONResponseBody as the provided Problem
+func (t *ReadBlame404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided Problem
+func (t *ReadBlame404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadBlame404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadBlame404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionNotFound returns the union data inside the ListChanges404JSONResponseBody as a SessionNotFound
 func (t ListChanges404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
 	var body SessionNotFound
@@ -8904,6 +9043,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadBlame Read which turns wrote the lines of a file
+	//
+	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
+	ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChanges List changed files
 	//
 	// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
@@ -8947,7 +9093,7 @@ type ClientInterface interface {
 	// The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-	ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InterruptSessionTurnWithBody Stop the running turn and wait until it ends
 	//
@@ -11463,6 +11609,23 @@ func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, ta
 	return c.Client.Do(req)
 }
 
+// ReadBlame Read which turns wrote the lines of a file
+//
+// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+//
+// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
+func (c *Client) ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlameRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListChanges List changed files
 //
 // Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
@@ -11566,8 +11729,8 @@ func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *F
 // The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 //
 // Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadImageRequest(c.Server, sessionID, imageID)
+func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadImageRequest(c.Server, sessionID, imageID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17614,6 +17777,87 @@ func NewStopBackgroundTaskRequest(server string, sessionID SessionID, taskID str
 	return req, nil
 }
 
+// NewReadBlameRequest constructs an http.Request for the ReadBlame method
+func NewReadBlameRequest(server string, sessionID SessionID, params *ReadBlameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/blame", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Line != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "line", *params.Line, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListChangesRequest constructs an http.Request for the ListChanges method
 func NewListChangesRequest(server string, sessionID SessionID, params *ListChangesParams) (*http.Request, error) {
 	var err error
@@ -18046,7 +18290,7 @@ func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessi
 }
 
 // NewReadImageRequest constructs an http.Request for the ReadImage method
-func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*http.Request, error) {
+func NewReadImageRequest(server string, sessionID SessionID, imageID string, params *ReadImageParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -18076,6 +18320,33 @@ func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*h
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Size != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)

@@ -407,7 +407,8 @@ func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
 			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader,
-			Prices: &usage.Prices{Journal: s.journal, DB: s.db, Clock: s.now}, Lineage: s.sessions.Lineage, Folders: s.sessions.Checker},
+			Prices: &usage.Prices{Journal: s.journal, DB: s.db, Clock: s.now}, Lineage: s.sessions.Lineage, Folders: s.sessions.Checker,
+			Origins: s.sessions.Reader},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		WorkingTrees: s.states.trees(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},

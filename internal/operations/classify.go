@@ -75,6 +75,7 @@ const (
 	CodeBackgroundWork     Code = "background_work"
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
+	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
 	CodeWorktreeNotFound   Code = "worktree_not_found"
 	CodeWorktreeRefused    Code = "worktree_refused"
@@ -326,6 +327,7 @@ var table = []row{
 	typed[*session.BackgroundError](CodeBackgroundWork),
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
+	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
 	sentinel(CodeWorktreeNotFound, worktree.ErrNotFound),
 	typed[*worktree.RefusedError](CodeWorktreeRefused),

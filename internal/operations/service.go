@@ -26,6 +26,7 @@ type Sessions struct {
 	Usage    UsageStore
 	Prices   PriceStore
 	Folders  FolderStore
+	Origins  OriginStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
 }
@@ -124,7 +125,7 @@ func New(o Options) *Service {
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
-		Changes:       &Changes{access: access, store: o.Changes},
+		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins, files: o.Files},
 		Files:         &Files{access: access, store: o.Files},
 		Worktrees:     &Worktrees{reader: reader, store: o.WorkingTrees.Worktrees},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},

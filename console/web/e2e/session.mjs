@@ -146,6 +146,15 @@ export const cases = (test) => {
     await page.locator(".files button", { hasText: "by-command.txt" }).click();
     await page.locator(".panel-body .dl.add", { hasText: "x" }).waitFor();
     assert.deepEqual(await page.locator(".files .mono").allInnerTexts(), ["by-command.txt", "kept.txt"]);
+    await pill(page, "idle");
+    await send(id, "MOCK_CMD[echo refused]");
+    await page.locator(".request").waitFor();
+    await page.waitForTimeout(450);
+    await page.locator("[data-choice=decline]").click();
+    const end = page.locator("[data-type=commandExecution]", { hasText: "echo refused" }).locator(".card-end");
+    await end.getByText("Declined").waitFor();
+    await pill(page, "idle");
+    assert.equal(await end.innerText(), "Declined"); // it did not run: it took no time
     await close();
   }, { core: true });
 

@@ -68,6 +68,7 @@ type folder struct {
 	state    shadow.State
 	captured time.Time // the end of the last capture
 	turns    turnCache
+	active   map[string]turn // the running turns, by session
 	// published are the trees of the last updates, by session.
 	published map[string]string
 
@@ -145,7 +146,7 @@ func (s *Service) folder(path string) *folder {
 	defer s.mu.Unlock()
 	one := s.folders[path]
 	if one == nil {
-		one = &folder{path: path}
+		one = &folder{path: path, active: map[string]turn{}}
 		s.folders[path] = one
 	}
 	return one

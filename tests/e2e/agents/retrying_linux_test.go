@@ -204,6 +204,7 @@ func TestTurnsOfKilledAgentsCount(t *testing.T) {
 			} else {
 				t.Logf("its model is %s", name)
 			}
+			saysWhatIsWrong(t, server, runtime)
 		})
 	}
 	server.Stop()

@@ -2,11 +2,13 @@ import { useEffect, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { agentName } from "../core/entries";
 import type { Open } from "../core/store";
+import { amount } from "../core/money";
 import { digits } from "../core/time";
 import type { PlanStep, Session, Usage } from "../core/types";
 import { text } from "../text";
 import { useClient, useList, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
+import { spendOf, useSpend } from "../ui/spend";
 import { Changes } from "./Changes";
 import { Files } from "./Files";
 import { RunsWith } from "./RunsWith";
@@ -40,7 +42,8 @@ function Plan({ plan }: { plan: PlanStep[] }) {
   return <ol className="plan">{plan.map((p, i) => <li key={i} data-status={p.status}><Icon name={marks[p.status] ?? "circle-dashed"} /><span>{p.step}</span></li>)}</ol>;
 }
 
-function Context({ usage, session }: { usage: Usage | null; session: Session | undefined }) {
+function Context({ open, usage, session }: { open: Open; usage: Usage | null; session: Session | undefined }) {
+  const spend = useSpend(open);
   return (
     <>
       {usage && (
@@ -48,6 +51,12 @@ function Context({ usage, session }: { usage: Usage | null; session: Session | u
           <h2>{text.session.context}</h2>
           {usage.window && <progress max={usage.window} value={usage.used} aria-label={text.session.context} />}
           <p className="dim">{text.session.tokens(digits(usage.used), usage.window ? digits(usage.window) : null, usage.window ? Math.round((100 * usage.used) / usage.window) : null)}</p>
+        </>
+      )}
+      {!!spend?.data.length && (
+        <>
+          <h2>{text.usage.spend}</h2>
+          <dl className="facts">{spend.data.map((used) => <div key={used.key} className="fact"><dt>{used.key === "unknown" ? text.usage.unknown : used.key}</dt><dd>{spendOf(used)} · {text.session.tokens(amount(used.totalTokens), null, null)}</dd></div>)}</dl>
         </>
       )}
       {session && <RunsWith session={session} />}
@@ -100,7 +109,7 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${panel.tab}`} className="panel-body" tabIndex={0}>
         {panel.tab === "changes" && session && <Changes open={open} session={session} />}
         {panel.tab === "plan" && <Plan plan={plan} />}
-        {panel.tab === "context" && <Context usage={open.usage} session={session} />}
+        {panel.tab === "context" && <Context open={open} usage={open.usage} session={session} />}
         {panel.tab === "files" && session && shown.includes("files") && <Files key={session.sessionId} session={session} />}
       </div>
     </aside>

@@ -154,7 +154,9 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	of := func(session string) ask { return with(func(a *ask) { a.agent = &Agent{Session: session, Write: true} }) }
+	of := func(session string) ask {
+		return with(func(a *ask) { a.agent = &Agent{Session: session, Write: true} })
+	}
 	for name, test := range map[string]struct {
 		signer *node
 		ask    ask
