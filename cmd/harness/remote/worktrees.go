@@ -15,19 +15,20 @@ func (c *commands) worktrees() *cobra.Command {
 }
 
 func (c *commands) listWorktrees() *cobra.Command {
-	return c.one("list", "List the worktrees of the server, and why each is kept", func(cmd *cobra.Command, api *client.Client, _ []string) error {
-		answer, err := read[json.RawMessage](api.ListWorktrees(cmd.Context()))
-		if err != nil {
-			return err
-		}
-		return show(c, cmd.OutOrStdout(), answer, func(body client.Worktrees) error {
-			var rows [][]string
-			for _, one := range body.Worktrees {
-				rows = append(rows, []string{one.ID, string(one.State), text(one.SessionID), one.Branch, text(one.Kept)})
+	return c.one("list", "List the worktrees of the server, and why each is kept",
+		func(cmd *cobra.Command, api *client.Client, _ []string) error {
+			answer, err := read[json.RawMessage](api.ListWorktrees(cmd.Context()))
+			if err != nil {
+				return err
 			}
-			return table(cmd.OutOrStdout(), []string{"WORKTREE", "STATE", "SESSION", "BRANCH", "KEPT"}, rows)
+			return show(c, cmd.OutOrStdout(), answer, func(body client.Worktrees) error {
+				var rows [][]string
+				for _, one := range body.Worktrees {
+					rows = append(rows, []string{one.ID, string(one.State), text(one.SessionID), one.Branch, text(one.Kept)})
+				}
+				return table(cmd.OutOrStdout(), []string{"WORKTREE", "STATE", "SESSION", "BRANCH", "KEPT"}, rows)
+			})
 		})
-	})
 }
 
 func (c *commands) removeWorktree() *cobra.Command {

@@ -31,7 +31,8 @@ func Locate(folder string) (Location, error) {
 	}
 	at := Location{Common: filepath.Clean(own.common), Root: own.root, Prefix: own.prefix, Head: own.head()}
 	if at.Head == "" {
-		return at, &RefusedError{"the repository of " + folder + " has no commit, shares objects with another one, or has a format that is not known here"}
+		return at, &RefusedError{"the repository of " + folder + " has no commit, shares objects with another one, " +
+			"or has a format that is not known here"}
 	}
 	return at, nil
 }

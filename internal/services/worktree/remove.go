@@ -59,7 +59,8 @@ func (s *Service) status(ctx context.Context, one Worktree) (Status, error) {
 		if ctx.Err() != nil {
 			return status, err
 		}
-		status.Kept, status.Never = fmt.Sprintf("its files cannot be compared with a commit (%v); save them and remove %s by hand", err, one.Folder), true
+		status.Never = true
+		status.Kept = fmt.Sprintf("its files cannot be compared with a commit (%v); save them and remove %s by hand", err, one.Folder)
 		return status, os.RemoveAll(dir)
 	}
 	status.Uncommitted = len(found.Paths)

@@ -191,7 +191,8 @@ func (s *Service) plan(ctx context.Context, wish Wish) (Worktree, error) {
 	if _, err := rand.Read(id); err != nil {
 		return Worktree{}, err
 	}
-	made := Worktree{ID: hex.EncodeToString(id), Repository: at, Branch: wish.Branch, Base: at.Head, State: Making, CreatedAt: s.opts.Clock().UTC()}
+	made := Worktree{ID: hex.EncodeToString(id), Repository: at, Branch: wish.Branch, Base: at.Head, State: Making,
+		CreatedAt: s.opts.Clock().UTC()}
 	if wish.Base != "" {
 		if made.Base, err = at.Resolve(ctx, wish.Base); err != nil {
 			return made, err
