@@ -110,6 +110,9 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
+	operations.CodeChangedSince:       says(http.StatusConflict, "changed_since"),
+	operations.CodeFolderShared:       says(http.StatusConflict, "folder_shared"),
+	operations.CodeNotUndoable:        says(http.StatusConflict, "not_undoable"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {
 		return stateOfSession("no_active_turn", a.in)
 	},

@@ -15,6 +15,7 @@ import (
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/workingtree"
 	"harness/stream"
 )
@@ -131,6 +132,14 @@ func (f *folderStates) publish(ctx context.Context, update workingtree.Update) e
 
 // turns stores the states of folders around turns, nil if they are not stored.
 func (f *folderStates) turns() manager.Trees {
+	if f.service == nil {
+		return nil
+	}
+	return f.service
+}
+
+// rewinds restores the states of folders, nil if they are not stored.
+func (f *folderStates) rewinds() rewind.Trees {
 	if f.service == nil {
 		return nil
 	}

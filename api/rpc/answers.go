@@ -70,6 +70,9 @@ var answers = map[operations.Code]answer{
 	operations.CodeBackgroundNotFound: saysCause("background_not_found", false),
 	operations.CodeNoChanges:          saysCause("changes_unavailable", false),
 	operations.CodeTurnStateNotFound:  saysCause("turn_state_not_found", false),
+	operations.CodeChangedSince:       saysCause("changed_since", false),
+	operations.CodeFolderShared:       saysCause("folder_shared", false),
+	operations.CodeNotUndoable:        saysCause("not_undoable", false),
 	operations.CodeUnsupported:        saysCause("unsupported_by_runtime", false),
 	operations.CodeRequestNotFound:    says(failedNoRequest, "No such request is pending", false),
 

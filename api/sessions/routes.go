@@ -40,11 +40,12 @@ func Routes(o Options) []rest.Route {
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
 	differs := &changes{changes: ops.Changes}
+	back := &rewinds{rewinds: ops.Rewinds}
 	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
 		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
-		places.folderRoutes(), differs.changeRoutes())
+		places.folderRoutes(), differs.changeRoutes(), back.rewindRoutes())
 }
 
 type sessions struct {

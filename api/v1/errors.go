@@ -129,6 +129,9 @@ var answers = map[operations.Code]func(failed) *refusal{
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
+	operations.CodeChangedSince:       says(http.StatusConflict, "changed_since"),
+	operations.CodeFolderShared:       says(http.StatusConflict, "folder_shared"),
+	operations.CodeNotUndoable:        says(http.StatusConflict, "not_undoable"),
 	operations.CodeUnknownRuntime: func(f failed) *refusal {
 		return &refusal{http.StatusBadRequest, "unknown_runtime", "",
 			members{"runtime": operations.CauseOf[*session.UnknownRuntimeError](f.Failure).Runtime}}

@@ -56,6 +56,7 @@ const (
 	EndBackground  Operation = "end background work"
 	ReadChanges    Operation = "read changes"
 	RollBack       Operation = "roll back"
+	Rewind         Operation = "rewind"
 	Review         Operation = "review"
 	Upsert         Operation = "upsert"
 	ListRequests   Operation = "list requests"
@@ -88,7 +89,7 @@ func rulesOf(op Operation) rules {
 	case ReadControls, EditControls, StoreSuggested, StoreUpload:
 		return userSession
 	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
-		ReadChanges, RollBack:
+		ReadChanges, RollBack, Rewind:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled

@@ -10,6 +10,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/workingtree"
 	"harness/queue"
 	"harness/transcript"
@@ -74,6 +75,9 @@ const (
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
+	CodeChangedSince       Code = "changed_since"
+	CodeFolderShared       Code = "folder_shared"
+	CodeNotUndoable        Code = "not_undoable"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
 	CodeAlreadyResolved    Code = "already_resolved"
@@ -321,6 +325,9 @@ var table = []row{
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
+	typed[*workingtree.ConflictError](CodeChangedSince),
+	typed[*rewind.SharedError](CodeFolderShared),
+	typed[*rewind.NotUndoableError](CodeNotUndoable),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),
 	sentinel(CodeRequestNotFound, session.ErrRequestNotFound),

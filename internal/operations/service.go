@@ -55,6 +55,8 @@ type Options struct {
 	Suggester   Suggester
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
+	// Rewinds takes sessions back.
+	Rewinds RewindStore
 	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
 	// If nil, the sessions of other nodes below a session are skipped.
 	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
@@ -80,6 +82,7 @@ type Service struct {
 	*Finder
 	*Uploader
 	*Changes
+	*Rewinds
 	*Folders
 	*Starter
 }
@@ -100,6 +103,7 @@ func New(o Options) *Service {
 		Editor:        &Editor{access: access, store: o.Sessions.Editor, family: family},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
+		Rewinds:       &Rewinds{access: access, store: o.Rewinds},
 		Threads:       &Threads{access: access, store: o.Sessions.Threads},
 		Queue:         &Queue{access: access, store: o.Sessions.Queue, uploads: pictures},
 		Decider:       &Decider{access: access, store: o.Sessions.Requests, runtimes: runtimes},

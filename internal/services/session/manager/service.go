@@ -35,6 +35,7 @@ import (
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/session/rollback"
 	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
@@ -66,6 +67,9 @@ type Options struct {
 	Logger       zerolog.Logger
 	// Trees, when set, stores the states of sessions' folders before and after turns.
 	Trees Trees
+	// RewindTrees, when set, restores the states of sessions' folders. Tests set RewindStep.
+	RewindTrees rewind.Trees
+	RewindStep  func(name string)
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
@@ -144,6 +148,7 @@ type Service struct {
 	Opener        *pending.Opener
 	Editor        *controledit.Editor
 	Rollbacks     *rollback.Rollbacks
+	Rewinds       *rewind.Rewinds
 	Monitor       *background.Monitor
 	Checker       *workspace.Checker
 	Upserter      *Upserter
@@ -235,6 +240,11 @@ func (s *Service) compose() {
 		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Ownership.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
 	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Rewinds = rewind.New(rewind.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Owned: s.owned,
+		ActiveTurn: s.activeTurn, Background: func(ctx context.Context, id string) ([]session.BackgroundTask, error) {
+			return s.Monitor.Background(ctx, id)
+		}, RollBack: s.Rollbacks.RollBackLocked, SettleRollback: s.Rollbacks.SettleRollback, Trees: s.opts.RewindTrees,
+		Logger: s.opts.Logger, Now: s.now, Step: s.opts.RewindStep})
 	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
 		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Ownership.Mine, Logger: s.opts.Logger, Now: s.now})
 	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
