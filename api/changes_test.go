@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/internal/lib/shadow"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/workingtree"
 )
 
@@ -18,6 +19,9 @@ type fakeChanges struct{}
 func (fakeChanges) Changes(_ context.Context, _, _ string, base workingtree.Base) (workingtree.Changes, error) {
 	if base.Turn == "unknown" {
 		return workingtree.Changes{}, fmt.Errorf("%w: unknown", workingtree.ErrUnknownTurn)
+	}
+	if base.Branch {
+		return workingtree.Changes{Base: "branch", Tree: "tree", At: time.UnixMilli(0)}, nil
 	}
 	found := workingtree.Changes{Base: "base", Tree: "tree", At: time.UnixMilli(0)}
 	for _, path := range []string{"a", "b", "c\xff"} {
@@ -29,6 +33,13 @@ func (fakeChanges) Changes(_ context.Context, _, _ string, base workingtree.Base
 
 func (fakeChanges) Diff(_ context.Context, _, _ string, base workingtree.Base, file string, lines int) ([]byte, error) {
 	return []byte(asked([]any{base, file, lines})), nil
+}
+
+// fakeRewinds returns its arguments in place of turns.
+type fakeRewinds struct{}
+
+func (fakeRewinds) Rewind(_ context.Context, _ string, in rewind.Request) (rewind.Result, error) {
+	return rewind.Result{ID: "id", TurnID: in.TurnID, Turns: []string{asked([]any{in})}}, nil
 }
 
 // Changes come in pages, with the sums of all pages. A path that is not UTF-8 is shown with escapes.

@@ -53,6 +53,8 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/project": {base: `{"projectId":null}`,
 		fields: map[string]string{"projectId": `"p"`}},
 	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`, "keepBackground": `true`}},
+	"POST /api/sessions/{sessionId}/rewind": {base: `{"turnId":"t"}`, fields: map[string]string{"turnId": `"u"`, "undo": `"r"`,
+		"files": `false`, "conversation": `false`, "force": `true`, "dryRun": `true`}},
 	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
 	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
 		fields: map[string]string{"approvalPolicy": `"never"`}},
@@ -96,8 +98,8 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
-	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "cursor": "1", "limit": "1"}},
-	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "path": "a", "context": "1"}},
+	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "base": "branch", "cursor": "1", "limit": "1"}},
+	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "base": "branch", "path": "a", "context": "1"}},
 	"GET /api/folders":                           {fields: map[string]string{"q": "/w"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
@@ -196,7 +198,7 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes = fakeEvents{}, fakeSearching{}, fakeChanges{}
+		o.Events, o.Searching, o.Changes, o.Rewinds = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeRewinds{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -1466,7 +1466,7 @@ type Rewind struct {
 	Status    interface{} `json:"status"`
 	TurnID    string      `json:"turnId"`
 
-	// Turns The turns that leave the transcript; with `undo`
+	// Turns The turns that leave the transcript; with `undo`, that return.
 	Turns  []string `json:"turns"`
 	Undoes *string  `json:"undoes"`
 }

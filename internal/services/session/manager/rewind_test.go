@@ -222,7 +222,11 @@ func TestARewindIsFinishedAfterAKill(t *testing.T) {
 // WT-17
 func TestWhatRefusesARewind(t *testing.T) {
 	t.Parallel()
-	r := openRewound(t, dbtest.Open(t, database.SQLite))
+	dbtest.Each(t, func(t *testing.T, db *database.DB) { refusals(t, openRewound(t, db)) })
+}
+
+func refusals(t *testing.T, r *rewound) {
+	t.Helper()
 	sess := r.inFolder()
 	first := r.turnThat(sess, "a=1 b=1")
 	both := rewind.Request{TurnID: first, Files: true, Conversation: true}
