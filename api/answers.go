@@ -109,10 +109,13 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeBackgroundWork:     backgroundWork,
 	operations.CodeBackgroundNotFound: says(http.StatusNotFound, "background_not_found"),
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
+	operations.CodeNoLines:            says(http.StatusUnprocessableEntity, "lines_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
 	operations.CodeChangedSince:       says(http.StatusConflict, "changed_since"),
 	operations.CodeFolderShared:       says(http.StatusConflict, "folder_shared"),
 	operations.CodeNotUndoable:        says(http.StatusConflict, "not_undoable"),
+	operations.CodeFileNotFound:       says(http.StatusNotFound, "file_not_found"),
+	operations.CodeFileRefused:        says(http.StatusConflict, "file_not_shown"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {
 		return stateOfSession("no_active_turn", a.in)
 	},

@@ -43,12 +43,31 @@ func (f fakeJobs) CancelAll(_ context.Context, filter queue.Filter, reason strin
 	return []queue.Job{{ID: asked(filter) + reason, Payload: json.RawMessage(`{}`)}}, true, nil
 }
 
-func (f *fakeSessions) Usage(_ context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
-	if want == (session.UsageQuery{By: session.UsageByDay, Limit: 100}) {
-		return []session.Usage{{Key: "86400000", Requests: 1, Tokens: wire.Tokens{Total: 5}}}, session.Usage{}, nil
+func (f *fakeSessions) Usage(_ context.Context, want session.UsageQuery) (session.UsageSum, error) {
+	key := asked(want)
+	switch want {
+	case session.UsageQuery{By: session.UsageByDay, Limit: 100}:
+		key = "86400000"
+	case session.UsageQuery{By: session.UsageByModel, Limit: 100}:
+		key = ""
 	}
-	return []session.Usage{{Key: asked(want), Requests: 1, Tokens: wire.Tokens{Total: 5}}}, session.Usage{Requests: 2}, nil
+	return session.UsageSum{Rows: []session.Usage{{Key: key, Requests: 1, Tokens: wire.Tokens{Total: 5}, Unpriced: 5}},
+		Total: session.Usage{Requests: 2}}, nil
 }
+
+// fakePrices has one price, "set".
+type fakePrices struct{}
+
+func (fakePrices) Prices(context.Context) ([]session.Price, error) {
+	return []session.Price{{ID: "set", Model: "m", Since: 86400000, Input: 1}, {Model: "m", Output: 2}}, nil
+}
+
+func (fakePrices) SetPrice(_ context.Context, p session.Price) (session.Price, error) {
+	p.ID = "set"
+	return p, nil
+}
+
+func (fakePrices) RemovePrice(_ context.Context, id string) (bool, error) { return id == "set", nil }
 
 type fakeEvents struct{}
 
@@ -88,8 +107,21 @@ func TestBoards(t *testing.T) {
 		{http.MethodGet, "/api/events/31", "", 200, `"type":"approval"`},
 		{http.MethodGet, "/api/events/32", "", 404, `"code":"not_found"`},
 		{http.MethodGet, "/api/events/x", "", 400, "Give the pos"},
-		{http.MethodGet, "/api/usage", "", 200, `{"by":"day","data":[{"key":"1970-01-02","requests":1,"totalTokens":5,`},
+		{http.MethodGet, "/api/usage", "", 200, `{"by":"day","data":[{"key":"1970-01-02","requests":1,"sessions":0,"totalTokens":5,`},
+		{http.MethodGet, "/api/usage?by=model", "", 200, `"data":[{"key":"unknown","requests":1,`},
+		{http.MethodGet, "/api/usage", "", 200, `"costMicros":null,"unpricedTokens":5}],"total":{"requests":2,`},
 		{http.MethodGet, "/api/usage?by=week", "", 400, "by"},
+		{http.MethodGet, "/api/prices", "", 200, `{"id":null,"model":"m","from":null,"inputMicros":0,"cachedInputMicros":0,"outputMicros":2,` +
+			`"setBy":null,"builtIn":true}],"builtInSince":`},
+		{http.MethodPost, "/api/prices", `{"model":"m","from":"2026-01-02","inputMicros":1,"cachedInputMicros":0,"outputMicros":3}`, 200,
+			`"model":"m","from":"2026-01-02","inputMicros":1,`},
+		{http.MethodPost, "/api/prices", `{"model":"m","inputMicros":1,"cachedInputMicros":0,"outputMicros":3}`, 200, `"from":"2026-11-21"`},
+		{http.MethodPost, "/api/prices", `{"model":"m*x","inputMicros":1,"cachedInputMicros":0,"outputMicros":3}`, 400, "start of names"},
+		{http.MethodPost, "/api/prices", `{"model":"m","inputMicros":-1,"cachedInputMicros":0,"outputMicros":3}`, 400, "inputMicros"},
+		{http.MethodPost, "/api/prices", `{"model":"m","inputMicros":1,"cachedInputMicros":0,"outputMicros":1000000001}`, 400, "outputMicros"},
+		{http.MethodPost, "/api/prices", `{"model":"m","inputMicros":1,"cachedInputMicros":0}`, 400, "outputMicros"},
+		{http.MethodDelete, "/api/prices/set", "", 200, `{"status":"ok"}`},
+		{http.MethodDelete, "/api/prices/unknown", "", 404, `"code":"not_found"`},
 	} {
 		contentType := ""
 		if c.body != "" {

@@ -20,10 +20,11 @@ func (fakeChanges) Changes(_ context.Context, _, _ string, base workingtree.Base
 	if base.Turn == "unknown" {
 		return workingtree.Changes{}, fmt.Errorf("%w: unknown", workingtree.ErrUnknownTurn)
 	}
+	compared := "base"
 	if base.Branch {
-		return workingtree.Changes{Base: "branch", Tree: "tree", At: time.UnixMilli(0)}, nil
+		compared = "commit"
 	}
-	found := workingtree.Changes{Base: "base", Tree: "tree", At: time.UnixMilli(0)}
+	found := workingtree.Changes{Base: compared, Tree: "tree", At: time.UnixMilli(0)}
 	for _, path := range []string{"a", "b", "c\xff"} {
 		found.Files = append(found.Files, workingtree.File{Change: shadow.Change{Path: path, Kind: shadow.Added, Mode: "100644", Added: 1},
 			TurnID: base.Turn})
@@ -42,6 +43,14 @@ func (fakeRewinds) Rewind(_ context.Context, _ string, in rewind.Request) (rewin
 	return rewind.Result{ID: "id", TurnID: in.TurnID, Turns: []string{asked([]any{in})}}, nil
 }
 
+func (fakeChanges) Blame(_ context.Context, _, file string) (workingtree.Blame, error) {
+	if file != "a" {
+		return workingtree.Blame{}, &workingtree.FileError{Reason: "no such file"}
+	}
+	return workingtree.Blame{At: time.UnixMilli(0), Lines: []workingtree.BlamedLines{{From: 1, Text: []string{"one", "two"}, Certain: true},
+		{From: 3, Text: []string{"three\xff", "four"}, SessionID: "gone", TurnID: "t"}}}, nil
+}
+
 // Changes come in pages, with the sums of all pages. A path that is not UTF-8 is shown with escapes.
 func TestChanges(t *testing.T) {
 	t.Parallel()
@@ -55,11 +64,21 @@ func TestChanges(t *testing.T) {
 		"/changes?limit=0":      `"path":["limit"]`,
 		"/changes/diff?path=a":  `\"a\",3]`,
 		"/changes/diff?turn=":   `"path":["turn"]`,
+		"/blame?path=a": `"asOf":"1970-01-01T00:00:00Z","total":4,"lines":[{"from":1,"to":2,"text":["one","two"],"sessionId":null,` +
+			`"turnId":null,"prompt":null,"approvalId":null,"decidedBy":null,"certain":true},{"from":3,"to":4,"text":["three�","four"],`,
+		"/blame?path=a&line=2&limit=2": `"lines":[{"from":2,"to":2,"text":["two"]`,
+		"/blame?path=a&line=4":         `"lines":[{"from":4,"to":4,"text":["four"]`,
+		"/blame?path=a&line=1&limit=3": `"nextLine":4}`,
+		"/blame?path=a&line=9":         `"lines":[],"nextLine":null}`,
+		"/blame?path=b":                `"lines_unavailable"`,
+		"/blame":                       `"path":["path"]`,
 	} {
 		status := http.StatusOK
 		switch {
 		case strings.HasPrefix(want, `"path"`):
 			status = http.StatusBadRequest
+		case strings.HasPrefix(want, `"lines_un`):
+			status = http.StatusUnprocessableEntity
 		case strings.HasPrefix(want, `"turn_state`):
 			status = http.StatusNotFound
 		}

@@ -2,20 +2,18 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
-	"harness/api/mcp"
 	"harness/api/rest"
 )
 
-// besideDoors serves Doors and Control; next serves all other requests, and those of / that are no upgrade. A page gets
-// here only from an allowed origin, and an agent only at Control.
+// besideDoors serves Doors; next serves all other requests, and those of / that are no upgrade. A page gets here only
+// from an allowed origin.
 func (s *server) besideDoors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		door, agent := s.Doors[r.URL.Path], rest.AgentNothing
-		if r.URL.Path == mcp.Path {
-			if door = s.Control; s.ControlAgents {
-				agent = rest.AgentAnything
-			}
+		if slices.Contains(s.AgentDoors, r.URL.Path) {
+			agent = rest.AgentAnything
 		}
 		if door == nil || r.URL.Path == "/" && (r.Method != http.MethodGet || r.Header.Get("Upgrade") == "") {
 			next.ServeHTTP(w, r)

@@ -51,7 +51,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	b.sessions.runtime = b.runtime
 	options := parts{behind: behind{Sessions: operations.Sessions{Lookups: b.sessions, Opener: b.sessions, Reader: b.sessions, Editor: b.sessions, Turns: b.sessions,
 		Threads: b.sessions, Queue: b.sessions, Requests: b.sessions, Projects: b.sessions, Usage: b.sessions,
-		Folders: b.sessions},
+		Prices: fakePrices{}, Folders: b.sessions},
 		Controls: newFakeControls("untrusted", "restricted", "read-only")}, Options: api.Options{
 		Health: b.health, Runtime: b.runtime, Version: "test", Clock: func() time.Time { return *b.now },
 		Administration: api.Administration{Tokens: echoedTokens{}, Push: echoedPush{},

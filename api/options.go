@@ -91,9 +91,8 @@ type Protocols struct {
 	RPC RPC
 	// Doors serve the protocols for front ends, by path. Only upgrades of / reach them.
 	Doors map[string]http.Handler
-	// Control serves mcp.Path, also to agents if ControlAgents is set. If nil, it returns 404.
-	Control       http.Handler
-	ControlAgents bool
+	// AgentDoors are the paths of Doors that agents reach, too. Those doors check an agent's rights.
+	AgentDoors []string
 	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
 	// AGUI serves clients of AG-UI; its Operations are these.

@@ -41,6 +41,8 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/tokens": {base: `{"name":"a","role":"ci"}`,
 		fields: map[string]string{"name": `"b"`, "role": `"viewer"`, "expiresAt": `"2027-01-02T03:04:05Z"`,
 			"projects": `["p-1"]`}},
+	"POST /api/prices": {base: `{"model":"m","inputMicros":3,"cachedInputMicros":1,"outputMicros":4}`, fields: map[string]string{
+		"model": `"n"`, "from": `"2026-01-02"`, "inputMicros": `5`, "cachedInputMicros": `2`, "outputMicros": `6`}},
 	"PATCH /api/tokens/{tokenId}": {base: `{"role":"ci"}`, fields: map[string]string{"role": `"viewer"`}},
 	"POST /api/projects": {base: `{"name":"a"}`,
 		fields: map[string]string{"name": `"b"`, "workingDirectory": `"/w"`}},
@@ -55,7 +57,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`, "keepBackground": `true`}},
 	"POST /api/sessions/{sessionId}/rewind": {base: `{"turnId":"t"}`, fields: map[string]string{"turnId": `"u"`, "undo": `"r"`,
 		"files": `false`, "conversation": `false`, "force": `true`, "dryRun": `true`}},
-	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
+	"POST /api/sessions/{sessionId}/rollback": {base: `{}`, fields: map[string]string{"numTurns": `2`}},
 	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
 		fields: map[string]string{"approvalPolicy": `"never"`}},
 	"POST /api/skills/config": {base: `{"path":"a","enabled":true}`,
@@ -98,9 +100,12 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
-	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "base": "branch", "cursor": "1", "limit": "1"}},
-	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "base": "branch", "path": "a", "context": "1"}},
-	"GET /api/folders":                           {fields: map[string]string{"q": "/w"}},
+	"GET /api/sessions/{sessionId}/changes":       {fields: map[string]string{"turn": "t", "base": "branch", "cursor": "1", "limit": "1"}},
+	"GET /api/sessions/{sessionId}/changes/diff":  {fields: map[string]string{"turn": "t", "base": "branch", "path": "a", "context": "1"}},
+	"GET /api/sessions/{sessionId}/blame":         {query: "path=a", fields: map[string]string{"path": "b", "line": "2", "limit": "1"}},
+	"GET /api/folders":                            {fields: map[string]string{"q": "/w"}},
+	"GET /api/sessions/{sessionId}/files":         {fields: map[string]string{"path": "closed", "cursor": "1", "limit": "1"}},
+	"GET /api/sessions/{sessionId}/files/content": {query: "path=a", fields: map[string]string{"path": "none", "from": "2"}},
 	"GET /api/usage": {fields: map[string]string{"by": "runtime", "project": "p", "session": "s", "runtime": "r",
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"POST /api/sessions": {base: `{}`,
@@ -198,7 +203,7 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes, o.Rewinds = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeRewinds{}
+		o.Events, o.Searching, o.Changes, o.Files, o.Rewinds = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeFiles{}, fakeRewinds{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -27,16 +27,50 @@ type serverSetup struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
+// accessSetup is what new sessions may do without asking. Chosen reports that people chose it: a client may begin with other
+// levels of its own otherwise.
+type accessSetup struct {
+	ApprovalPolicy    string `json:"approvalPolicy"`
+	FilesystemSandbox string `json:"filesystemSandbox"`
+	NetworkAccess     string `json:"networkAccess"`
+	Chosen            bool   `json:"chosen"`
+}
+
+// accessOf returns the access of new sessions. The settings say what the server was started with.
+func (s *server) accessOf(ctx context.Context) (accessSetup, error) {
+	now, err := s.Operations.Defaults(ctx)
+	access := accessSetup{now.ApprovalPolicy, now.FilesystemSandbox, now.NetworkAccess, s.Operations.DefaultsLocked()}
+	for _, one := range s.Settings {
+		differs := false
+		switch one.Name {
+		case "DEFAULT_APPROVAL_POLICY":
+			differs = one.Value != now.ApprovalPolicy
+		case "DEFAULT_SANDBOX_MODE":
+			differs = one.Value != now.FilesystemSandbox
+		case "HARNESS_RUNTIME_SANDBOX", "HARNESS_RUNTIME_APPROVAL":
+		default:
+			continue
+		}
+		access.Chosen = access.Chosen || differs || one.Source != "default"
+	}
+	return access, err
+}
+
 // getSetup reports what is ready and what is missing, with what to do.
 func (s *server) getSetup(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	found, err := s.Operations.Setup(ctx)
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	access, err := s.accessOf(ctx)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	body := struct {
 		Agents []agentSetup `json:"agents"`
 		Server serverSetup  `json:"server"`
-	}{[]agentSetup{}, serverSetup{Version: s.Version, Ready: true}}
+		Access accessSetup  `json:"access"`
+	}{[]agentSetup{}, serverSetup{Version: s.Version, Ready: true}, access}
 	for _, one := range found {
 		body.Agents = append(body.Agents, agentSetup{one.Name, one.Default, one.State, one.Version, one.Remedy, one.Command,
 			append([]string{}, one.Logins...)})

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 
+	"harness/api/sessions"
 	"harness/internal/operations"
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
@@ -39,6 +41,37 @@ func TestWhatIsMissingBeforeAgentsWork_CO23(t *testing.T) {
 			p.Absent = func() []operations.AbsentAgent { return one.absent }
 		})
 		t.Log(name)
-		expect(t, b.send("GET", "/api/setup", "", ""), 200, `{"agents":[`+one.want+`],"server":{"version":"test","ready":true}}`)
+		expect(t, b.send("GET", "/api/setup", "", ""), 200, `{"agents":[`+one.want+`],"server":{"version":"test","ready":true},`+
+			`"access":{"approvalPolicy":"untrusted","filesystemSandbox":"read-only","networkAccess":"restricted","chosen":false}}`)
+	}
+}
+
+// The access of new sessions is chosen if a setting or an administrator set it. CO-61
+func TestTheAccessOfNewSessionsIsChosen(t *testing.T) {
+	t.Parallel()
+	setting := func(name, value, source string) sessions.Setting {
+		return sessions.Setting{Name: name, Value: value, Source: source}
+	}
+	factory := []sessions.Setting{setting("DEFAULT_APPROVAL_POLICY", "untrusted", "default"), setting("DEFAULT_SANDBOX_MODE", "read-only", "default"),
+		setting("HARNESS_RUNTIME_SANDBOX", "", "default"), setting("PORT", "1", "flag")}
+	for name, one := range map[string]struct {
+		settings []sessions.Setting
+		sandbox  string
+		locked   bool
+		chosen   string
+	}{
+		"as it is shipped":     {factory, "read-only", false, "false"},
+		"the defaults changed": {factory, "workspace-write", false, "true"},
+		"locked":               {factory, "read-only", true, "true"},
+		"a setting":            {append(factory, setting("DEFAULT_SANDBOX_MODE", "read-only", "environment")), "read-only", false, "true"},
+		"of a runtime":         {append(factory, setting("HARNESS_RUNTIME_APPROVAL", "codex=never", "file")), "read-only", false, "true"},
+	} {
+		b := setup(t, func(p *parts) {
+			p.Settings, p.DefaultsLocked = one.settings, one.locked
+			p.Controls = newFakeControls("untrusted", "restricted", one.sandbox)
+		})
+		if got := b.send("GET", "/api/setup", "", "").Body.String(); !strings.Contains(got, `"chosen":`+one.chosen) {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

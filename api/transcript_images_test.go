@@ -1,8 +1,12 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"image"
+	pngs "image/png"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -43,6 +47,25 @@ func TestImagesOfASession(t *testing.T) {
 		if got.Code != http.StatusOK || got.Body.String() != png || got.Header().Get("Content-Type") != "image/png" ||
 			got.Header().Get("Content-Security-Policy") == "" || got.Header().Get("ETag") == "" {
 			t.Errorf("%d %v %q", got.Code, got.Header(), got.Body)
+		}
+		// CO-30: the small version has the name and the guards of the image, and a tag of its own.
+		var large bytes.Buffer
+		if err := pngs.Encode(&large, image.NewGray(image.Rect(0, 0, 1600, 900))); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := store.Put(t.Context(), knownID, "screen.png", "image/png", large.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		small := b.send(http.MethodGet, "/api/sessions/"+knownID+"/images/"+stored.ID+"?size=small", "", "")
+		shown, _, err := image.DecodeConfig(small.Body)
+		if small.Code != http.StatusOK || err != nil || shown.Width != 398 || shown.Height != 224 ||
+			small.Header().Get("Content-Type") != "image/jpeg" || small.Header().Get("Content-Security-Policy") == "" ||
+			!strings.Contains(small.Header().Get("Content-Disposition"), "screen.png") || !strings.HasSuffix(small.Header().Get("ETag"), `-small"`) {
+			t.Errorf("%d %v %v, %v", small.Code, small.Header(), shown, err)
+		}
+		if got := b.send(http.MethodGet, "/api/sessions/"+knownID+"/images/"+kept[knownID]+"?size=small", "", ""); got.Body.String() != png {
+			t.Errorf("an image without a small version is %d %q", got.Code, got.Body)
 		}
 		for _, path := range []string{knownID + "/images/" + kept["another session"], knownID + "/images/none",
 			unknownID + "/images/" + kept[knownID]} {

@@ -21,6 +21,7 @@ var leastBody = map[string]string{
 	"/api/sessions/{sessionId}/read":          `{"messageId":"a"}`,
 	"/api/server/settings":                    `{"defaults":` + someControls + `}`,
 	"/api/push":                               `{"endpoint":"https://a.example","keys":{"p256dh":"k","auth":"a"}}`,
+	"/api/prices":                             `{"model":"m","inputMicros":3,"cachedInputMicros":1,"outputMicros":4}`,
 	"/api/tokens":                             `{"name":"n","role":"ci"}`,
 	"/api/projects":                           `{"name":"p"}`, "/api/projects/{projectId}/rename": `{"name":"p"}`,
 	"/api/projects/{projectId}/chats/move-all": `{"destination":"archive"}`,
@@ -97,6 +98,9 @@ func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 			required := ""
 			if r.path == "/api/search" {
 				required = "&q=x"
+			}
+			if strings.HasSuffix(r.path, "/files/content") {
+				required = "&path=x"
 			}
 			if refused(r.method, target+"?"+name+"=1"+required, least, name) != want {
 				t.Errorf("%s %s?%s: refused is not %v", r.method, r.path, name, want)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for ApprovalPolicy.
@@ -85,6 +86,12 @@ const (
 	EntryStatusComplete  EntryStatus = "complete"
 	EntryStatusError     EntryStatus = "error"
 	EntryStatusStreaming EntryStatus = "streaming"
+)
+
+// Defines values for FilesEntriesKind.
+const (
+	FilesEntriesKindFile   FilesEntriesKind = "file"
+	FilesEntriesKindFolder FilesEntriesKind = "folder"
 )
 
 // Defines values for FilesystemSandbox.
@@ -615,6 +622,11 @@ const (
 	ReadDiffParamsBaseSession ReadDiffParamsBase = "session"
 )
 
+// Defines values for ReadImageParamsSize.
+const (
+	Small ReadImageParamsSize = "small"
+)
+
 // Defines values for SendSessionMessage202JSONResponseBodyStatus.
 const (
 	SendSessionMessage202JSONResponseBodyStatusAccepted SendSessionMessage202JSONResponseBodyStatus = "accepted"
@@ -762,6 +774,7 @@ const (
 // Defines values for ReadUsageParamsBy.
 const (
 	ReadUsageParamsByDay     ReadUsageParamsBy = "day"
+	ReadUsageParamsByModel   ReadUsageParamsBy = "model"
 	ReadUsageParamsByProject ReadUsageParamsBy = "project"
 	ReadUsageParamsByRuntime ReadUsageParamsBy = "runtime"
 	ReadUsageParamsBySession ReadUsageParamsBy = "session"
@@ -770,6 +783,7 @@ const (
 // Defines values for ReadUsage200JSONResponseBodyBy.
 const (
 	ReadUsage200JSONResponseBodyByDay     ReadUsage200JSONResponseBodyBy = "day"
+	ReadUsage200JSONResponseBodyByModel   ReadUsage200JSONResponseBodyBy = "model"
 	ReadUsage200JSONResponseBodyByProject ReadUsage200JSONResponseBodyBy = "project"
 	ReadUsage200JSONResponseBodyByRuntime ReadUsage200JSONResponseBodyBy = "runtime"
 	ReadUsage200JSONResponseBodyBySession ReadUsage200JSONResponseBodyBy = "session"
@@ -840,6 +854,39 @@ type BackgroundTask struct {
 
 // BackgroundTaskKind defines model for BackgroundTask.Kind.
 type BackgroundTaskKind string
+
+// Blame defines model for Blame.
+type Blame struct {
+	AsOf  time.Time     `json:"asOf"`
+	Lines []Blame_Lines `json:"lines"`
+
+	// NextLine The `line` of the next page.
+	NextLine  *int        `json:"nextLine"`
+	Path      string      `json:"path"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+
+	// Total The number of lines of the file.
+	Total int `json:"total"`
+}
+
+// Blame_Lines defines model for Blame.Lines.
+type Blame_Lines struct {
+	// ApprovalID The request that allowed the change, if exactly one names the path.
+	ApprovalID *string `json:"approvalId"`
+	Certain    bool    `json:"certain"`
+	DecidedBy  *Author `json:"decidedBy"`
+	From       int     `json:"from"`
+
+	// Prompt The message that began the turn.
+	Prompt *string `json:"prompt"`
+
+	// SessionID The session of the turn. With `turnId`, null if no turn is known to have written the lines, or the caller may not see it.
+	SessionID *string  `json:"sessionId"`
+	Text      []string `json:"text"`
+	To        int      `json:"to"`
+	TurnID    *string  `json:"turnId"`
+}
 
 // Capabilities The capabilities of the session's runtime. Anything else is refused: an operation with 409 `unsupported_by_runtime`, a level that is not listed with 400 `unsupported_control`.
 type Capabilities struct {
@@ -1067,6 +1114,58 @@ type Event struct {
 
 	// Type The runtime's method, or the name of the server's own event.
 	Type string `json:"type"`
+}
+
+// FileContent defines model for FileContent.
+type FileContent struct {
+	Binary     bool      `json:"binary"`
+	From       int64     `json:"from"`
+	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// Next The byte after the text; null at the end.
+	Next *int64 `json:"next"`
+	Path string `json:"path"`
+
+	// Size In bytes.
+	Size   int64       `json:"size"`
+	Status interface{} `json:"status"`
+
+	// Text null for a binary file.
+	Text *string `json:"text"`
+
+	// Type The media type, by the first bytes.
+	Type string `json:"type"`
+}
+
+// Files defines model for Files.
+type Files struct {
+	Entries    []Files_Entries `json:"entries"`
+	More       bool            `json:"more"`
+	NextCursor *string         `json:"nextCursor"`
+	Path       string          `json:"path"`
+	SessionID  string          `json:"sessionId"`
+	Status     interface{}     `json:"status"`
+
+	// Total The number of entries on all pages.
+	Total int `json:"total"`
+}
+
+// FilesEntriesKind Of a link within the folder, that of its target.
+type FilesEntriesKind string
+
+// Files_Entries defines model for Files.Entries.
+type Files_Entries struct {
+	// Closed Why the entry is not shown: secret, version_control, server, outside, special or name.
+	Closed *string `json:"closed"`
+
+	// Kind Of a link within the folder, that of its target.
+	Kind       FilesEntriesKind `json:"kind"`
+	Link       bool             `json:"link"`
+	ModifiedAt *time.Time       `json:"modifiedAt"`
+
+	// Name Bytes that are not UTF-8 are shown as \xNN.
+	Name string `json:"name"`
+	Size *int64 `json:"size"`
 }
 
 // FilesystemSandbox defines model for FilesystemSandbox.
@@ -1318,6 +1417,26 @@ type Pinned struct {
 type Pinned_Owner struct {
 	// NodeID The node that must be restarted.
 	NodeID string `json:"nodeId"`
+}
+
+// Price The price of a model in millionths of a US dollar per million tokens.
+type Price struct {
+	BuiltIn           bool `json:"builtIn"`
+	CachedInputMicros int  `json:"cachedInputMicros"`
+
+	// From The first day (UTC); null for a built-in price, which applies to all days without another one.
+	From *string `json:"from"`
+
+	// ID Null for a built-in price.
+	ID          *string `json:"id"`
+	InputMicros int     `json:"inputMicros"`
+
+	// Model A model, or the start of names followed by `*`. A name also applies behind a provider (`anthropic/NAME`) and before a date (`NAME-20250929`); a longer match precedes a shorter one.
+	Model        string `json:"model"`
+	OutputMicros int    `json:"outputMicros"`
+
+	// SetBy Who set it.
+	SetBy *string `json:"setBy"`
 }
 
 // Problem What went wrong; programs read `code`, people read `message`.
@@ -2290,16 +2409,25 @@ type UploadContentType string
 // Usage defines model for Usage.
 type Usage struct {
 	CachedInputTokens int `json:"cachedInputTokens"`
-	InputTokens       int `json:"inputTokens"`
 
-	// Key The day, project (`none`), session or runtime; absent in the total.
+	// CostMicros Millionths of a US dollar, without `unpricedTokens`; null if no token has a price.
+	CostMicros  *int `json:"costMicros"`
+	InputTokens int  `json:"inputTokens"`
+
+	// Key The day, project (`none`), session, runtime or model (`unknown`); absent in the total.
 	Key                   *string `json:"key,omitempty"`
 	OutputTokens          int     `json:"outputTokens"`
 	ReasoningOutputTokens int     `json:"reasoningOutputTokens"`
 
 	// Requests Requests to the model, as far as the runtime reported them.
-	Requests    int `json:"requests"`
+	Requests int `json:"requests"`
+
+	// Sessions The number of sessions.
+	Sessions    int `json:"sessions"`
 	TotalTokens int `json:"totalTokens"`
+
+	// UnpricedTokens The tokens of models that have no price or are unknown.
+	UnpricedTokens int `json:"unpricedTokens"`
 }
 
 // WholeNumber A number, or its decimal digits as a string.
@@ -3339,6 +3467,36 @@ type ListPeople200JSONResponseBody struct {
 	Data []ListPeople200JSONResponseBody_Data `json:"data"`
 }
 
+// ListPrices200JSONResponseBody defines parameters for ListPrices.
+type ListPrices200JSONResponseBody struct {
+	// BuiltInSince The day of the built-in prices.
+	BuiltInSince openapi_types.Date `json:"builtInSince"`
+	Data         []Price            `json:"data"`
+}
+
+// SetPriceJSONBody defines parameters for SetPrice.
+type SetPriceJSONBody struct {
+	CachedInputMicros int `json:"cachedInputMicros"`
+
+	// From The first day (UTC), today if absent.
+	From         *string `json:"from,omitempty"`
+	InputMicros  int     `json:"inputMicros"`
+	Model        string  `json:"model"`
+	OutputMicros int     `json:"outputMicros"`
+}
+
+// SetPrice200JSONResponseBody defines parameters for SetPrice.
+type SetPrice200JSONResponseBody struct {
+	// Price The price of a model in millionths of a US dollar per million tokens.
+	Price  Price       `json:"price"`
+	Status interface{} `json:"status"`
+}
+
+// RemovePrice200JSONResponseBody defines parameters for RemovePrice.
+type RemovePrice200JSONResponseBody struct {
+	Status interface{} `json:"status"`
+}
+
 // ListProjects200JSONResponseBody defines parameters for ListProjects.
 type ListProjects200JSONResponseBody struct {
 	Data []Project `json:"data"`
@@ -4061,6 +4219,23 @@ type StopBackgroundTask404JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// ReadBlameParams defines parameters for ReadBlame.
+type ReadBlameParams struct {
+	// Path The path below the folder of the session.
+	Path string `form:"path" json:"path"`
+
+	// Line The first line.
+	Line *int `form:"line,omitempty" json:"line,omitempty"`
+
+	// Limit The number of lines.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReadBlame404JSONResponseBody defines parameters for ReadBlame.
+type ReadBlame404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ListChangesParams defines parameters for ListChanges.
 type ListChangesParams struct {
 	// Turn The turn; without it, all changes since the first turn.
@@ -4105,6 +4280,35 @@ type ReadDiff404JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// ListFilesParams defines parameters for ListFiles.
+type ListFilesParams struct {
+	// Path A folder, relative to that of the session; without it, the session's folder itself.
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *int `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListFiles404JSONResponseBody defines parameters for ListFiles.
+type ListFiles404JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// ReadFileParams defines parameters for ReadFile.
+type ReadFileParams struct {
+	// Path Relative to the folder of the session.
+	Path string `form:"path" json:"path"`
+
+	// From The byte to begin at: `next` of the answer before.
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+}
+
+// ReadFile404JSONResponseBody defines parameters for ReadFile.
+type ReadFile404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // ForkSessionParams defines parameters for ForkSession.
 type ForkSessionParams struct {
 	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
@@ -4120,6 +4324,15 @@ type ForkSession200JSONResponseBody struct {
 	// Thread The runtime's own description of the conversation, as it is now.
 	Thread *Thread `json:"thread"`
 }
+
+// ReadImageParams defines parameters for ReadImage.
+type ReadImageParams struct {
+	// Size `small` asks for a version of at most 400x224 pixels. The image itself is the answer if it is that small or has no such version, as WebP.
+	Size *ReadImageParamsSize `form:"size,omitempty" json:"size,omitempty"`
+}
+
+// ReadImageParamsSize defines parameters for ReadImage.
+type ReadImageParamsSize string
 
 // InterruptSessionTurnJSONBody defines parameters for InterruptSessionTurn.
 type InterruptSessionTurnJSONBody struct {
@@ -4819,6 +5032,16 @@ type UploadPictureParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
+// GetSetup200JSONResponseBody_Access defines parameters for GetSetup.
+type GetSetup200JSONResponseBody_Access struct {
+	ApprovalPolicy string `json:"approvalPolicy"`
+
+	// Chosen Settings or an administrator chose them. If false, the console begins with `workspace-write` and `untrusted`.
+	Chosen            bool   `json:"chosen"`
+	FilesystemSandbox string `json:"filesystemSandbox"`
+	NetworkAccess     string `json:"networkAccess"`
+}
+
 // GetSetup200JSONResponseBodyAgentsLogins defines parameters for GetSetup.
 type GetSetup200JSONResponseBodyAgentsLogins string
 
@@ -4852,6 +5075,9 @@ type GetSetup200JSONResponseBody_Server struct {
 
 // GetSetup200JSONResponseBody defines parameters for GetSetup.
 type GetSetup200JSONResponseBody struct {
+	// Access The levels of new sessions whose creator names none.
+	Access GetSetup200JSONResponseBody_Access `json:"access"`
+
 	// Agents The server's agents, the default one first, and those that it could drive if they were installed.
 	Agents []GetSetup200JSONResponseBody_Agents `json:"agents"`
 	Server GetSetup200JSONResponseBody_Server   `json:"server"`
@@ -5073,6 +5299,9 @@ type ReadUsage200JSONResponseBody struct {
 	// Data The largest first; days are newest first.
 	Data  []Usage `json:"data"`
 	Total Usage   `json:"total"`
+
+	// UnpricedModels The known models without a price, the most used first, at most 50.
+	UnpricedModels []string `json:"unpricedModels"`
 }
 
 // GetLiveness200JSONResponseBody defines parameters for GetLiveness.
@@ -5184,6 +5413,9 @@ type FinishDeviceLoginJSONRequestBody FinishDeviceLoginJSONBody
 
 // StartMcpOauthLoginJSONRequestBody defines body for StartMcpOauthLogin for application/json ContentType.
 type StartMcpOauthLoginJSONRequestBody StartMcpOauthLoginJSONBody
+
+// SetPriceJSONRequestBody defines body for SetPrice for application/json ContentType.
+type SetPriceJSONRequestBody SetPriceJSONBody
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody CreateProjectJSONBody
@@ -6799,6 +7031,68 @@ func (t *StopBackgroundTask404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the ReadBlame404JSONResponseBody as a SessionNotFound
+func (t ReadBlame404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadBlame404JSONResponseBody as the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadBlame404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadBlame404JSONResponseBody as a Problem
+func (t ReadBlame404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadBlame404JSONResponseBody as the provided Problem
+func (t *ReadBlame404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadBlame404JSONResponseBody, using the provided Problem
+func (t *ReadBlame404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadBlame404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadBlame404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsSessionNotFound returns the union data inside the ListChanges404JSONResponseBody as a SessionNotFound
 func (t ListChanges404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
 	var body SessionNotFound
@@ -6919,6 +7213,130 @@ func (t ReadDiff404JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *ReadDiff404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionNotFound returns the union data inside the ListFiles404JSONResponseBody as a SessionNotFound
+func (t ListFiles404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ListFiles404JSONResponseBody as the provided SessionNotFound
+func (t *ListFiles404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ListFiles404JSONResponseBody, using the provided SessionNotFound
+func (t *ListFiles404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ListFiles404JSONResponseBody as a Problem
+func (t ListFiles404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ListFiles404JSONResponseBody as the provided Problem
+func (t *ListFiles404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ListFiles404JSONResponseBody, using the provided Problem
+func (t *ListFiles404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ListFiles404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ListFiles404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSessionNotFound returns the union data inside the ReadFile404JSONResponseBody as a SessionNotFound
+func (t ReadFile404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the ReadFile404JSONResponseBody as the provided SessionNotFound
+func (t *ReadFile404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the ReadFile404JSONResponseBody, using the provided SessionNotFound
+func (t *ReadFile404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the ReadFile404JSONResponseBody as a Problem
+func (t ReadFile404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the ReadFile404JSONResponseBody as the provided Problem
+func (t *ReadFile404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the ReadFile404JSONResponseBody, using the provided Problem
+func (t *ReadFile404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ReadFile404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ReadFile404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -8379,6 +8797,38 @@ type ClientInterface interface {
 	// Corresponds with GET /api/people (the `ListPeople` operationId).
 	ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPrices List the prices of models
+	//
+	// Lists the prices that were set and the built-in list prices, by model.
+	//
+	// Corresponds with GET /api/prices (the `ListPrices` operationId).
+	ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPriceWithBody Set the price of a model
+	//
+	// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/prices (the `SetPrice` operationId).
+	SetPriceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPrice Set the price of a model
+	//
+	// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/prices (the `SetPrice` operationId).
+	SetPrice(ctx context.Context, body SetPriceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemovePrice Remove a price that was set
+	//
+	// An earlier or built-in price of the model applies again. It is recorded in the audit log.
+	//
+	// Corresponds with DELETE /api/prices/{priceId} (the `RemovePrice` operationId).
+	RemovePrice(ctx context.Context, priceID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListProjects List projects by name
 	//
 	// Corresponds with GET /api/projects (the `ListProjects` operationId).
@@ -8649,6 +9099,13 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/background/{taskId}/stop (the `StopBackgroundTask` operationId).
 	StopBackgroundTask(ctx context.Context, sessionID SessionID, taskID string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadBlame Read which turns wrote the lines of a file
+	//
+	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
+	ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChanges List changed files
 	//
 	// Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
@@ -8668,6 +9125,20 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/compact (the `CompactSession` operationId).
 	CompactSession(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListFiles List the files of the folder
+	//
+	// Lists a folder of a session: first its folders, then its files, by name. Nothing outside of the session's folder is read, whatever links lead there. `closed` says why an entry is not shown: `secret` (`.env`), `version_control`, `server` (its own files), `outside` (a link that leads out, or nowhere), `special` (a pipe, a socket or a device) or `name` (not UTF-8). At most 200,000 entries are read; `more` means that there are others. 409 `file_not_shown`: the message says why.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/files (the `ListFiles` operationId).
+	ListFiles(ctx context.Context, sessionID SessionID, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFile Read a file of the folder
+	//
+	// Returns up to 256 KiB of a file, and `next` if there is more. Bytes that are not UTF-8 are replaced. Of a binary file only size and type are returned. `.env` files, version control and the server's own files are refused: 409 `file_not_shown`.
+	//
+	// Corresponds with GET /api/sessions/{sessionId}/files/content (the `ReadFile` operationId).
+	ReadFile(ctx context.Context, sessionID SessionID, params *ReadFileParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ForkSession Fork a session
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/fork (the `ForkSession` operationId).
@@ -8678,7 +9149,7 @@ type ClientInterface interface {
 	// The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-	ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InterruptSessionTurnWithBody Stop the running turn and wait until it ends
 	//
@@ -9227,7 +9698,7 @@ type ClientInterface interface {
 
 	// ReadUsage Summarize the token usage of sessions
 	//
-	// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
+	// Adds up the tokens that runtimes reported, by day (UTC), project, session, runtime or model. Deleted sessions are included; days older than a year are not stored. The cost follows from the prices that apply on each day, and is computed anew for each request.
 	//
 	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
 	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -10476,6 +10947,78 @@ func (c *Client) ListPeople(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
+// ListPrices List the prices of models
+//
+// Lists the prices that were set and the built-in list prices, by model.
+//
+// Corresponds with GET /api/prices (the `ListPrices` operationId).
+func (c *Client) ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPricesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPriceWithBody Set the price of a model
+//
+// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/prices (the `SetPrice` operationId).
+func (c *Client) SetPriceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPriceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPrice Set the price of a model
+//
+// Replaces the price of the same model and day. It precedes built-in prices, and is recorded in the audit log.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/prices (the `SetPrice` operationId).
+func (c *Client) SetPrice(ctx context.Context, body SetPriceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPriceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemovePrice Remove a price that was set
+//
+// An earlier or built-in price of the model applies again. It is recorded in the audit log.
+//
+// Corresponds with DELETE /api/prices/{priceId} (the `RemovePrice` operationId).
+func (c *Client) RemovePrice(ctx context.Context, priceID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemovePriceRequest(c.Server, priceID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListProjects List projects by name
 //
 // Corresponds with GET /api/projects (the `ListProjects` operationId).
@@ -11126,6 +11669,23 @@ func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, ta
 	return c.Client.Do(req)
 }
 
+// ReadBlame Read which turns wrote the lines of a file
+//
+// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+//
+// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
+func (c *Client) ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlameRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListChanges List changed files
 //
 // Compares the folder of a session with its state before the session's first turn, or reports the changes of one turn. The files themselves count, not what the agent reports: a declined change is absent, and a change by anything else in the folder is present. Ignored files, nested repositories and files above 32 MiB are not compared. 409 `changes_unavailable`: the folder is not watched; the message says why. 404 `turn_state_not_found`: the states of the turn are not stored.
@@ -11175,6 +11735,40 @@ func (c *Client) CompactSession(ctx context.Context, sessionID SessionID, reqEdi
 	return c.Client.Do(req)
 }
 
+// ListFiles List the files of the folder
+//
+// Lists a folder of a session: first its folders, then its files, by name. Nothing outside of the session's folder is read, whatever links lead there. `closed` says why an entry is not shown: `secret` (`.env`), `version_control`, `server` (its own files), `outside` (a link that leads out, or nowhere), `special` (a pipe, a socket or a device) or `name` (not UTF-8). At most 200,000 entries are read; `more` means that there are others. 409 `file_not_shown`: the message says why.
+//
+// Corresponds with GET /api/sessions/{sessionId}/files (the `ListFiles` operationId).
+func (c *Client) ListFiles(ctx context.Context, sessionID SessionID, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFilesRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFile Read a file of the folder
+//
+// Returns up to 256 KiB of a file, and `next` if there is more. Bytes that are not UTF-8 are replaced. Of a binary file only size and type are returned. `.env` files, version control and the server's own files are refused: 409 `file_not_shown`.
+//
+// Corresponds with GET /api/sessions/{sessionId}/files/content (the `ReadFile` operationId).
+func (c *Client) ReadFile(ctx context.Context, sessionID SessionID, params *ReadFileParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFileRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ForkSession Fork a session
 //
 // Corresponds with POST /api/sessions/{sessionId}/fork (the `ForkSession` operationId).
@@ -11195,8 +11789,8 @@ func (c *Client) ForkSession(ctx context.Context, sessionID SessionID, params *F
 // The transcript refers to it in a line `[image] /api/sessions/{sessionId}/images/{imageId}`. It is stored until the session is deleted, and never changes.
 //
 // Corresponds with GET /api/sessions/{sessionId}/images/{imageId} (the `ReadImage` operationId).
-func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadImageRequest(c.Server, sessionID, imageID)
+func (c *Client) ReadImage(ctx context.Context, sessionID SessionID, imageID string, params *ReadImageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadImageRequest(c.Server, sessionID, imageID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -12464,7 +13058,7 @@ func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, param
 
 // ReadUsage Summarize the token usage of sessions
 //
-// Adds up the tokens that runtimes reported, by day (UTC), project, session or runtime. Deleted sessions are included; days older than a year are not stored.
+// Adds up the tokens that runtimes reported, by day (UTC), project, session, runtime or model. Deleted sessions are included; days older than a year are not stored. The cost follows from the prices that apply on each day, and is computed anew for each request.
 //
 // Corresponds with GET /api/usage (the `ReadUsage` operationId).
 func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -15731,6 +16325,107 @@ func NewListPeopleRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListPricesRequest constructs an http.Request for the ListPrices method
+func NewListPricesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetPriceRequest calls the generic SetPrice builder with application/json body
+func NewSetPriceRequest(server string, body SetPriceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetPriceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSetPriceRequestWithBody constructs an http.Request for the SetPrice method, with any body, and a specified content type
+func NewSetPriceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemovePriceRequest constructs an http.Request for the RemovePrice method
+func NewRemovePriceRequest(server string, priceID string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "priceId", priceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/prices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListProjectsRequest constructs an http.Request for the ListProjects method
 func NewListProjectsRequest(server string) (*http.Request, error) {
 	var err error
@@ -17146,6 +17841,87 @@ func NewStopBackgroundTaskRequest(server string, sessionID SessionID, taskID str
 	return req, nil
 }
 
+// NewReadBlameRequest constructs an http.Request for the ReadBlame method
+func NewReadBlameRequest(server string, sessionID SessionID, params *ReadBlameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/blame", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Line != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "line", *params.Line, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListChangesRequest constructs an http.Request for the ListChanges method
 func NewListChangesRequest(server string, sessionID SessionID, params *ListChangesParams) (*http.Request, error) {
 	var err error
@@ -17374,6 +18150,160 @@ func NewCompactSessionRequest(server string, sessionID SessionID) (*http.Request
 	return req, nil
 }
 
+// NewListFilesRequest constructs an http.Request for the ListFiles method
+func NewListFilesRequest(server string, sessionID SessionID, params *ListFilesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/files", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadFileRequest constructs an http.Request for the ReadFile method
+func NewReadFileRequest(server string, sessionID SessionID, params *ReadFileParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/files/content", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewForkSessionRequest constructs an http.Request for the ForkSession method
 func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessionParams) (*http.Request, error) {
 	var err error
@@ -17424,7 +18354,7 @@ func NewForkSessionRequest(server string, sessionID SessionID, params *ForkSessi
 }
 
 // NewReadImageRequest constructs an http.Request for the ReadImage method
-func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*http.Request, error) {
+func NewReadImageRequest(server string, sessionID SessionID, imageID string, params *ReadImageParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -17454,6 +18384,33 @@ func NewReadImageRequest(server string, sessionID SessionID, imageID string) (*h
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Size != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "size", *params.Size, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)

@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,6 +77,22 @@ func TestWhoGetsThePage(t *testing.T) {
 	}
 	if w := ask(handler, http.MethodHead, "/", "Accept", browser); w.Code != http.StatusOK || w.Body.Len() > 0 {
 		t.Errorf("HEAD: %d %s", w.Code, w.Body)
+	}
+}
+
+// The worker in the browser shows a kept page where the server shows the page, and nowhere in the API.
+func TestTheWorkerKnowsTheAPI(t *testing.T) {
+	t.Parallel()
+	worker, err := os.ReadFile("web/public/sw.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`const api = \[(.*)\];`).FindSubmatch(worker)
+	if list == nil {
+		t.Fatal("sw.js has no list of the API's paths")
+	}
+	if known := regexp.MustCompile(`\w+`).FindAllString(string(list[1]), -1); !slices.Equal(known, rootsOfAPI[:]) {
+		t.Errorf("the worker has %v, the server %v", known, rootsOfAPI)
 	}
 }
 

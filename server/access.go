@@ -129,17 +129,28 @@ func reachable(addr net.Addr) string {
 // keyringFolder is the folder, below the user's home, in which desktop keyrings are stored as files.
 const keyringFolder = ".local/share/keyrings"
 
-// hideSecrets returns the folders of the server's user that contain credentials: tokens of owners, profiles of harness,
-// and keyrings. Their reader could act as that user, here or elsewhere. Only an existing folder can be hidden, so
-// hideSecrets creates the first two.
+// hideSecrets returns the existing folders of secretFolders. Only an existing folder can be hidden, so hideSecrets
+// creates the first two.
 func (s *access) hideSecrets() (places []string) {
-	folder, err := owner.ConfigFolder(os.Getenv)
+	folders, err := s.secretFolders()
 	if err == nil && !s.embedded {
 		_, err = s.owner.MakeFolder()
 	}
 	if err != nil {
 		s.log.Warn().Err(err).Msg("the folder of tokens cannot be made, so it is not hidden from agents")
 	}
+	for _, one := range folders {
+		if place, err := datadir.RealPath(one); one != "" && err == nil && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// secretFolders are the folders of the server's user that contain credentials: tokens of owners, profiles of harness,
+// and keyrings. Their reader could act as that user, here or elsewhere.
+func (s *access) secretFolders() ([]string, error) {
+	folder, err := owner.ConfigFolder(os.Getenv)
 	folders := []string{folder}
 	if own, err := os.UserConfigDir(); err == nil {
 		folders = append(folders, filepath.Join(own, "harness")) // a different folder on macOS
@@ -153,10 +164,5 @@ func (s *access) hideSecrets() (places []string) {
 	if account, err := user.Lookup(s.cfg.RuntimeUser); err == nil { // this user may also run servers
 		folders = append(folders, filepath.Join(account.HomeDir, ".config", "harness"), filepath.Join(account.HomeDir, keyringFolder))
 	}
-	for _, one := range folders {
-		if place, err := datadir.RealPath(one); one != "" && err == nil && !slices.Contains(places, place) {
-			places = append(places, place)
-		}
-	}
-	return places
+	return folders, err
 }

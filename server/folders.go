@@ -16,7 +16,9 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
 	"harness/internal/services/session/rewind"
+	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/server/datadir"
 	"harness/stream"
 )
 
@@ -73,6 +75,40 @@ func (s *runtimes) enterFolder(folder string) error {
 		plan = &confine.Plan{}
 	}
 	return plan.Enter(folder)
+}
+
+// browser shows the folders of sessions to people, without the server's own files.
+func (s *access) browser() (workspace.Browser, error) {
+	paths, err := s.secretFolders()
+	if err != nil {
+		return workspace.Browser{}, err
+	}
+	shown := workspace.Browser{Hidden: realPlaces(append(append(paths, s.dir.Path, s.cfg.CredentialDir), s.cfg.Files()...))}
+	if home, err := os.UserHomeDir(); err == nil {
+		shown.Keep = realPlaces([]string{home})
+	}
+	if s.cfg.RuntimeUser != "" {
+		shown.Refuse = "files are not shown while agents run as another user (HARNESS_RUNTIME_USER): the server may read more than they"
+	}
+	return shown, nil
+}
+
+// realPlaces returns the real paths of files and folders. A missing one keeps its path.
+func realPlaces(paths []string) (places []string) {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		place, err := datadir.RealPath(path)
+		if err != nil {
+			place, err = datadir.EntryPlace(path)
+		}
+		if err != nil {
+			place = path
+		}
+		places = append(places, place)
+	}
+	return places
 }
 
 // folderStates are the states of folders around turns, from which changes are read.

@@ -18,6 +18,7 @@ import (
 	"harness/internal/platform/config"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/lineage"
 	"harness/server/metrics"
 	"harness/stream"
 )
@@ -89,12 +90,13 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 		return
 	}
 	accept := &forward.Acceptor{Identity: s.nodePort.identity, DB: s.db, Logger: s.log.With().Str("package", "forward").Logger()}
-	doors := map[string]http.Handler{door.OperationsPath: door.NewOperations(options.Operations, nil).Handler(
+	doors := map[string]http.Handler{door.OperationsPath: door.NewOperations(options.Operations, nil, s.agentTurns()).Handler(
 		func(ctx context.Context) context.Context { return journal.Patient(ctx, options.StoreWait) })}
 	s.nodePort.handler = api.New(api.Options{
 		Operations: options.Operations, Health: options.Health, Runtime: options.Runtime, Version: options.Version,
-		Protocols: api.Protocols{Tasks: options.Tasks, RPC: rpc, Doors: doors, AGUI: options.AGUI},
-		Access:    api.Access{Guard: accept.Guard, Actor: options.Actor},
+		Protocols: api.Protocols{Tasks: options.Tasks, RPC: rpc, AGUI: options.AGUI,
+			Doors: doors, AgentDoors: []string{door.OperationsPath}},
+		Access: api.Access{Guard: accept.Guard, Actor: options.Actor},
 		Answers: api.Answers{Idempotency: options.Idempotency, Reads: options.Reads, Long: options.Long,
 			StoreWait: options.StoreWait},
 		Observation: api.Observation{Answered: options.Answered, Span: options.Span, Logger: options.Logger},
@@ -112,9 +114,17 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 // ofDoors returns the operations of doors, which other nodes carry out for their sessions.
 func (s *nodes) ofDoors(own *operations.Service) *door.Operations {
 	if s.nodePort == nil {
-		return door.NewOperations(own, nil)
+		return door.NewOperations(own, nil, nil)
 	}
-	return door.NewOperations(own, s.owners())
+	return door.NewOperations(own, s.owners(), s.agentTurns())
+}
+
+// agentTurns returns the turns of sessions whose agents write to sessions of other nodes, nil if none may.
+func (s *nodes) agentTurns() door.Turns {
+	if s.cfg.ControlAgents != "write" {
+		return nil
+	}
+	return lineage.New(s.db, nil)
 }
 
 // owners returns the client by which this node forwards requests to other nodes.

@@ -49,6 +49,7 @@ import (
 	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/usage"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tracing"
 	"harness/server/datadir"
@@ -406,15 +407,16 @@ func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: of.Finding, Opener: of.Sessions, Reader: of.Finding, Editor: of.Sessions, Turns: of.Turns,
 			Threads: of.Sessions, Queue: s.sessions.Outbox, Requests: of.Requests, Projects: of.Projects, Usage: s.sessions.Reader,
-			Lineage: s.sessions.Lineage, Folders: s.sessions.Checker},
+			Prices: &usage.Prices{Journal: s.journal, DB: s.db, Clock: s.now}, Lineage: s.sessions.Lineage, Folders: s.sessions.Checker,
+			Origins: s.sessions.Reader},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		Changes: s.states.changes(), Rewinds: s.sessions.Rewinds, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		WorkingTrees: operations.WorkingTrees{Changes: s.states.changes(), Rewinds: s.sessions.Rewinds}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
 	}
 	if s.nodes.nodePort != nil {
-		parts.Elsewhere = door.Elsewhere(s.nodes.owners())
+		parts.Elsewhere = door.Elsewhere(s.nodes.owners(), s.nodes.agentTurns())
 	}
 	for _, one := range s.runtimes.makers {
 		if one.preview {

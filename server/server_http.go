@@ -42,8 +42,14 @@ func (s *Server) startHTTP(context.Context) error {
 	}
 	rules := s.access.accessRules(pages)
 	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
+	parts := s.operations()
+	if s.cfg.Runs() {
+		if parts.Files, err = s.access.browser(); err != nil {
+			return err
+		}
+	}
 	options := api.Options{
-		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
+		Operations: operations.New(parts), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Doors: s.doors(sockets), Tasks: s.taskAPI,
 			Pages: pages.beside, AGUI: s.agui(),
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
@@ -58,8 +64,8 @@ func (s *Server) startHTTP(context.Context) error {
 	if s.runtimes.codex != nil {
 		options.Runtime = s.runtimes.codex
 	}
-	if s.control != nil {
-		options.Control, options.ControlAgents = s.control, s.cfg.ControlAgents != "off"
+	if s.control != nil && s.cfg.ControlAgents != "off" {
+		options.AgentDoors = []string{mcp.Path}
 	}
 	if s.notifications.push != nil {
 		options.Push = s.notifications.push
@@ -167,6 +173,9 @@ func (s *Server) doors(streams *stream.Handler) map[string]http.Handler {
 	}
 	if s.acp != nil {
 		doors["/acp"] = s.acp.Handler(streams.For(s.acp).Reading(acp.MaxMessage))
+	}
+	if s.control != nil {
+		doors[mcp.Path] = s.control
 	}
 	return doors
 }

@@ -2,16 +2,11 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-
-	"github.com/google/uuid"
 
 	"harness/api/agui"
 	"harness/api/mcp"
 	"harness/api/sse"
 	v1 "harness/api/v1"
-	"harness/internal/content/artifact"
 	"harness/internal/lib/version"
 	"harness/internal/operations"
 	"harness/internal/platform/config"
@@ -94,7 +89,7 @@ func (r sessionRecords) Newest(ctx context.Context, sessionID string) (int64, er
 // newControl makes the tools that control sessions over MCP.
 func newControl(s *Server) (*mcp.Server, error) {
 	return mcp.New(mcp.Options{
-		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: controlJournal{sessionRecords{s.core}}, Artifacts: longTexts{s},
+		Operations: s.nodes.ofDoors(operations.New(s.operations())), Journal: controlJournal{sessionRecords{s.core}},
 		Answers: s.answers, Version: version.Program(), Rate: s.cfg.Limits.RPCRate, Reads: s.journal, Context: s.patient,
 		AgentsWrite: s.cfg.ControlAgents == "write", Clock: s.now,
 	})
@@ -106,17 +101,4 @@ type controlJournal struct{ sessionRecords }
 // Subscribe implements mcp.Journal.
 func (j controlJournal) Subscribe(fn journal.Subscriber) (head int64, cancel func()) {
 	return j.journal.Subscribe(fn)
-}
-
-// longTexts stores texts that are too long for an answer of the control.
-type longTexts struct{ *Server }
-
-// Keep implements mcp.Artifacts. The same text of a session has one artifact.
-func (l longTexts) Keep(ctx context.Context, sessionID, name, text string) (string, error) {
-	content := l.redactArtifact([]byte(text))
-	sum := sha256.Sum256(content)
-	hash := "sha256:" + hex.EncodeToString(sum[:])
-	ref := artifact.Ref{ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte(sessionID+"\x00"+name+"\x00"+hash)).String(), Name: name + ".txt",
-		ContentType: "text/plain; charset=utf-8", Size: int64(len(content)), Hash: hash, SessionID: sessionID}
-	return ref.ID, l.artifacts.PutAs(ctx, ref, content)
 }

@@ -27,6 +27,8 @@ type Entry struct {
 	Status      Status  `json:"status"`
 	// DetailsBytes is the length of details that OmitDetails removed, 0 if it removed none.
 	DetailsBytes int `json:"detailsBytes,omitempty"`
+	// Cut means that Content is only the beginning (Window.Beginning). Do not store such an entry.
+	Cut bool `json:"-"`
 	// Source replaces texts that are too long to hold in memory twice, nil if there are none. Whole restores them.
 	Source *Source `json:"-"`
 }

@@ -32,6 +32,10 @@ const entryHead = `message_id, turn_id, role, type, content, details, status, st
 // shortColumns are entryColumns without the parts of a long entry; a scan of one returns errInParts.
 const shortColumns = entryHead + `coalesce(encoded, ` + journal.PayloadAtEventPos + `), event_pos, ` + storedChecksum
 
+// briefColumns are shortColumns without the parts of a long event, too.
+const briefColumns = entryHead + `coalesce(encoded, (select journal_events.payload from journal_events where pos = event_pos)),
+	event_pos, ` + storedChecksum
+
 // errInParts means that an entry is stored in parts, which were not read.
 var errInParts = errors.New("the entry is stored in parts")
 
@@ -62,14 +66,15 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 		stored, damaged = sql.NullString{String: string(payload), Valid: there}, !there
 	}
 	if stored.Valid {
-		if stored.String == "" {
-			return Entry{}, false, errInParts
-		}
-		read, err := openEntry(stored.String, kept)
-		if err == nil && database.EncodeText(read.MessageID) == entry.MessageID {
+		read, opened := openEntry(stored.String, kept)
+		switch {
+		case stored.String == "":
+			err = errInParts
+		case opened == nil && database.EncodeText(read.MessageID) == entry.MessageID:
 			return read, false, nil
+		default:
+			damaged = true
 		}
-		damaged = true
 	}
 	for _, text := range []*string{&entry.MessageID, &entry.TurnID, &entry.Role, &entry.Type, &entry.Content} {
 		*text = database.DecodeText(*text)
@@ -84,7 +89,7 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 	if completed.Valid {
 		entry.CompletedAt = &completed.Int64
 	}
-	return entry, damaged, nil
+	return entry, damaged, err
 }
 
 // rowKinds are the kinds of rowColumns, in which values writes an entry. pos is the position of the event with the

@@ -18,6 +18,9 @@ type Window struct {
 	Limit                 int
 	Before, After, Around string
 	FromStart             bool
+	// Beginning, if set, omits what exceeds that many bytes of the content of entries that are stored in parts, and their
+	// details (Entry.Cut). Store.Text reads the rest.
+	Beginning int
 }
 
 // Range is the entries of a window, oldest first. Older and Newer are the Before and After that continue from here, ""
@@ -59,7 +62,7 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 func (w Window) around(ctx context.Context, q database.Querier, session, kept string) (out Range, err error) {
 	before := (w.Limit - 1) / 2
 	if w.Limit -= before; before > 0 {
-		half := Window{Limit: before, Before: w.Around}
+		half := Window{Limit: before, Before: w.Around, Beginning: w.Beginning}
 		entries, err := half.read(ctx, q, session, kept)
 		if err != nil {
 			return out, err
@@ -90,7 +93,18 @@ func (w Window) around(ctx context.Context, q database.Querier, session, kept st
 func (w Window) read(ctx context.Context, q database.Querier, session, kept string) ([]Entry, error) {
 	statement, args := w.statement(session, kept)
 	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+session,
-		func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }, statement, args...)
+		func(row database.Row) (Entry, error) {
+			entry, err := scanEntry(ctx, row)
+			if entry.Cut = errors.Is(err, errInParts); entry.Cut {
+				err = nil
+			}
+			return entry, err
+		}, statement, args...)
+	for i := range entries {
+		if one := &entries[i]; err == nil && one.Cut {
+			one.Content, _, err = Store{}.Beginning(ctx, q, database.DecodeText(session), one.MessageID, w.Beginning)
+		}
+	}
 	if !w.forward() {
 		slices.Reverse(entries)
 	}
@@ -116,7 +130,11 @@ func (w Window) statement(session, kept string) (string, []any) {
 	if id := w.Before + w.After + w.Around; id != "" {
 		args = append(args, database.EncodeText(id))
 	}
-	return `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept + which, args
+	columns := entryColumns
+	if w.Beginning > 0 {
+		columns = briefColumns
+	}
+	return `select ` + columns + ` from transcript_entries where session_id = $1` + kept + which, args
 }
 
 // forward reports whether the wanted entries start at the window's place.

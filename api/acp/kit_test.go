@@ -48,7 +48,7 @@ func setup(t *testing.T, change func(*acp.Options)) *bench {
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), refused: make(chan string, 100), t: t}
 	options := acp.Options{Journal: b.Journal, Version: "1", Refused: func(name string) { b.refused <- name },
 		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
-			Runtimes: b.Site, Events: stream.Browser{Journal: b.Journal}}), nil)}
+			Runtimes: b.Site, Events: stream.Browser{Journal: b.Journal}}), nil, nil)}
 	if change != nil {
 		change(&options)
 	}

@@ -11,12 +11,11 @@ import (
 	"harness/api/schema"
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
-	"harness/internal/services/session"
 	"harness/queue"
 	"harness/stream"
 )
 
-// The operators' lists over all sessions and projects: jobs, events and usage.
+// The operators' lists over all sessions and projects: jobs and events.
 
 var (
 	reportLimit   = rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxReport))
@@ -32,10 +31,6 @@ var (
 	browseEvents   = schema.Struct(rest.Optional("after", positionField), rest.Optional("before", positionField),
 		rest.Optional("session", rest.Name), rest.Optional("type", rest.Name), rest.Optional("actor", rest.Name), sinceField,
 		untilField, reportLimit)
-	usageQuery = schema.Struct(rest.Optional("by", schema.Enum(string(session.UsageByDay), string(session.UsageByProject),
-		string(session.UsageBySession), string(session.UsageByRuntime))), sinceField, untilField,
-		rest.Optional("project", rest.Name), rest.Optional("session", rest.Name), rest.Optional("runtime", rest.RuntimeName),
-		reportLimit)
 )
 
 func (s *reportAPI) reportRoutes() []rest.Route {
@@ -45,7 +40,6 @@ func (s *reportAPI) reportRoutes() []rest.Route {
 		{Method: http.MethodPost, Path: "/api/jobs/:jobId/run-again", Once: true, Handle: s.runJobAgain},
 		{Method: http.MethodGet, Path: "/api/events", Query: browseEvents, Handle: s.browseEvents},
 		{Method: http.MethodGet, Path: "/api/events/:pos", Handle: s.readEvent},
-		{Method: http.MethodGet, Path: "/api/usage", Query: usageQuery, Handle: s.readUsage},
 	}
 }
 
@@ -197,52 +191,4 @@ func (s *reportAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, 
 			Message: "no event is stored at this position"}}, nil
 	}
 	return rest.OK(viewEvent(&event, event.Payload))
-}
-
-// usageView is the usage of one group. Key is absent in a total.
-type usageView struct {
-	Key       string `json:"key,omitempty"`
-	Requests  int64  `json:"requests"`
-	Total     int64  `json:"totalTokens"`
-	Input     int64  `json:"inputTokens"`
-	Cached    int64  `json:"cachedInputTokens"`
-	Output    int64  `json:"outputTokens"`
-	Reasoning int64  `json:"reasoningOutputTokens"`
-}
-
-func viewUsage(u session.Usage) usageView {
-	return usageView{u.Key, u.Requests, u.Total, u.Input, u.Cached, u.Output, u.Reasoning}
-}
-
-func (s *reportAPI) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	want := session.UsageQuery{By: session.UsageByDay, ProjectID: in.Query.Get("project").Text(),
-		SessionID: in.Query.Get("session").Text(), Runtime: in.Query.Get("runtime").Text(),
-		Limit: int(in.Query.Get("limit").Int())}
-	if by := in.Query.Get("by"); by.Defined() {
-		want.By = session.UsageBy(by.Text())
-	}
-	var err error
-	if want.Since, want.Before, err = between(in.Query); err != nil {
-		return rest.Reply{}, err
-	}
-	rows, total, err := s.history.Usage(ctx, want)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	body := struct {
-		By    session.UsageBy `json:"by"`
-		Data  []usageView     `json:"data"`
-		Total usageView       `json:"total"`
-	}{want.By, make([]usageView, len(rows)), viewUsage(total)}
-	for i, row := range rows {
-		body.Data[i] = viewUsage(row)
-		if want.By == session.UsageByDay {
-			if at, err := strconv.ParseInt(row.Key, 10, 64); err == nil {
-				body.Data[i].Key = time.UnixMilli(at).UTC().Format(time.DateOnly)
-			}
-		} else if row.Key == "" {
-			body.Data[i].Key = session.NoProject
-		}
-	}
-	return rest.OK(body)
 }

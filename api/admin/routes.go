@@ -1,4 +1,4 @@
-// Package admin serves the REST routes about the whole server: projects, jobs, events, usage, search, tokens, logins,
+// Package admin serves the REST routes about the whole server: projects, jobs, events, usage, prices, search, tokens, logins,
 // push subscriptions and extensions.
 //
 // It owns the input and output of these routes. It must never know how a response is written or how access is
@@ -37,11 +37,11 @@ type Options struct {
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
 	projects := &projectAPI{ops.Projects}
-	boards := &reportAPI{ops.JobAdmin, ops.History, ops.Finder}
+	boards := &reportAPI{ops.JobAdmin, ops.History, ops.Finder, o.Clock}
 	tokens := &tokenAPI{o.Tokens, ops.Projects, o.Clock}
 	logins := &loginAPI{o.Logins, o.OIDC, o.FailureOf}
 	push := &pushAPI{o.Push}
-	all := slices.Concat(projects.projectRoutes(), boards.jobRoutes(), boards.reportRoutes(), boards.searchRoutes(),
+	all := slices.Concat(projects.projectRoutes(), boards.jobRoutes(), boards.reportRoutes(), boards.usageRoutes(), boards.searchRoutes(),
 		tokens.tokenRoutes(), logins.loginRoutes(), logins.oidcRoutes(), push.pushRoutes())
 	if o.Lifecycle != nil {
 		extensions := &extensionAPI{o.Lifecycle, o.ReadBody, o.Fail}
@@ -68,6 +68,7 @@ type reportAPI struct {
 	jobs    *operations.JobAdmin
 	history *operations.History
 	finder  *operations.Finder
+	clock   func() time.Time
 }
 
 type tokenAPI struct {

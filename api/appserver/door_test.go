@@ -250,7 +250,8 @@ func TestAGrowingTextIsShownOnce(t *testing.T) {
 	}
 }
 
-// FE-09: a client that reads no history gets what was held.
+// FE-09: a client that reads no history gets what was held. FE-08: a list that comes late lacks the items that the client has
+// by then; the next list has them.
 func TestHeldEventsComeWithoutAList(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *appserver.Options) { o.ListWait = time.Millisecond })
@@ -259,6 +260,13 @@ func TestHeldEventsComeWithoutAList(t *testing.T) {
 	bob.call("thread/resume", `{"threadId":"`+session+`"}`)
 	alice.say(session, "REPLY[hi]", "m-1")
 	bob.until("turn/completed", "")
+	for _, want := range []int{0, 2} {
+		var page struct{ Data []any }
+		decode(t, bob.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`), &page)
+		if len(page.Data) != want {
+			t.Errorf("a list has %d items, want %d: %v", len(page.Data), want, page.Data)
+		}
+	}
 }
 
 // FE-10: after a reconnect the history has the user's message under the client's own id.

@@ -27,6 +27,8 @@ type follow struct {
 	steered  door.Echoes       // the client has their items already
 	repeated map[string]bool   // items that repeat such a text
 	steers   []steer           // what the client added to the last turn that it steered
+	listed   bool              // the client has read its history
+	shown    map[string]bool   // the whole items that it got before that
 }
 
 // follow begins to follow a session, or begins anew. A held one waits for release. It returns nil once the socket has
@@ -62,6 +64,9 @@ func (f *follow) End() {
 func (f *follow) give(e event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.shown != nil && e.Method == wire.MethodItemCompleted {
+		f.shown[e.Item] = true
+	}
 	switch {
 	case e.Deleted:
 		f.peer.notify("thread/deleted", object{"threadId": f.id})
@@ -167,9 +172,24 @@ func (f *follow) release(text []byte, pos int64, whole map[string]bool, more fun
 	})
 }
 
-// held releases a session whose history the client does not read.
+// held releases a session whose history the client does not read. A busy client may read it later.
 func (f *follow) held(wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.timer = time.AfterFunc(wait, func() { f.release(nil, 0, nil, nil) })
+	f.timer = time.AfterFunc(wait, func() {
+		f.mu.Lock()
+		if !f.listed {
+			f.shown = map[string]bool{}
+		}
+		f.mu.Unlock()
+		f.release(nil, 0, nil, nil)
+	})
+}
+
+// list begins the client's first list. It returns the items that the client has already and would show twice.
+func (f *follow) list() (shown map[string]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	shown, f.listed, f.shown = f.shown, true, nil
+	return shown
 }

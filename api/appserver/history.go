@@ -61,7 +61,7 @@ type listedItem struct {
 }
 
 // listItems lists the items of a session. The first page releases the events of a resumed session: those behind its
-// position, and anew the texts that still grow, which are not in the list.
+// position, and anew the texts that still grow, which are not in the list. Neither are items that the client has already.
 func listItems(ctx context.Context, c *call) (any, error) {
 	var in historyPage
 	if err := c.read(&in); err != nil {
@@ -78,8 +78,19 @@ func listItems(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
+	f := c.views.Of(in.ThreadID)
+	if in.Cursor != "" || in.SortDirection == "asc" {
+		f = nil
+	}
+	var shown map[string]bool
+	if f != nil {
+		shown = f.list()
+	}
 	data, growing, whole := []listedItem{}, []transcript.Entry{}, map[string]bool{}
 	for _, entry := range entries {
+		if shown[entry.MessageID] {
+			continue
+		}
 		if entry = entry.Whole(); entry.Status == transcript.Streaming && grows(entry.Type) {
 			growing = append(growing, entry)
 			continue
@@ -91,7 +102,7 @@ func listItems(ctx context.Context, c *call) (any, error) {
 			data = append(data, listedItem{entry.TurnID, ids.add(entry, item)})
 		}
 	}
-	if f := c.views.Of(in.ThreadID); f != nil && in.Cursor == "" && in.SortDirection != "asc" {
+	if f != nil {
 		c.send = func(answer []byte) { f.release(answer, pos, whole, func() { f.grow(growing, entries) }) }
 	}
 	return object{"data": data, "nextCursor": orNil(next)}, nil

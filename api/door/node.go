@@ -8,7 +8,6 @@ import (
 
 	"harness/internal/lib/javascript"
 	"harness/internal/operations"
-	"harness/internal/platform/auth"
 	"harness/internal/platform/telemetry"
 )
 
@@ -29,11 +28,7 @@ func (o *Operations) Handler(values func(context.Context) context.Context) http.
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		needs := RoleOperator
-		if in.Name == nameModels {
-			needs = RoleViewer
-		}
-		if principal, _ := auth.PrincipalFrom(ctx); !(&Caller{Principal: principal}).MayCall(needs) {
+		if !mayAsk(ctx, in.Name) {
 			http.Error(w, "the caller may not do this", http.StatusForbidden) // the other node checked it, too
 			return
 		}
@@ -44,7 +39,10 @@ func (o *Operations) Handler(values func(context.Context) context.Context) http.
 			Result any                     `json:",omitempty"`
 			Failed *operations.RemoteError `json:",omitempty"`
 		}
-		if answer.Result, err = carryOut(ctx, o.Service, in); err != nil {
+		if err = o.checkVisitor(ctx, in); err == nil {
+			answer.Result, err = carryOut(ctx, o.Service, in)
+		}
+		if err != nil {
 			answer.Result, answer.Failed = nil, operations.Remote(err)
 			if answer.Failed.Code == operations.CodeInternal && ctx.Err() == nil {
 				telemetry.Log(ctx).Error().Err(err).Str("operation", string(in.Name)).Msg("an operation for another node failed")

@@ -3,9 +3,11 @@ package door
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"harness/internal/operations"
+	"harness/internal/platform/auth"
 	"harness/internal/platform/cluster/forward"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -17,11 +19,13 @@ import (
 type Operations struct {
 	*operations.Service
 	owners Owners
+	agents Turns
 }
 
-// NewOperations creates Operations. Without owners, the node of a session is named in the error.
-func NewOperations(service *operations.Service, owners Owners) *Operations {
-	return &Operations{service, owners}
+// NewOperations creates Operations. Without owners, the node of a session is named in the error. turns is nil unless
+// agents write to other sessions; then agents of other nodes may, too.
+func NewOperations(service *operations.Service, owners Owners, turns Turns) *Operations {
+	return &Operations{service, owners, turns}
 }
 
 // Note is an event that is stored with the turn of a message.
@@ -47,7 +51,11 @@ func (o *Operations) Send(ctx context.Context, sessionID string, message session
 
 // Interrupt is operations.Turns.Interrupt.
 func (o *Operations) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
-	return do[string](ctx, o, request{Name: operations.Interrupt, Session: sessionID, Subject: turnID})
+	interrupted, err = do[string](ctx, o, request{Name: operations.Interrupt, Session: sessionID, Subject: turnID})
+	if isAgent(ctx) { // the node of a session asks no third one for an agent
+		err = errors.Join(err, o.InterruptBelow(ctx, sessionID))
+	}
+	return interrupted, err
 }
 
 // Enqueue is operations.Queue.Enqueue, without the queue.
@@ -113,6 +121,7 @@ type request struct {
 	Key     string                   `json:",omitempty"` // of the message, which does not encode it
 	Note    *Note                    `json:",omitempty"`
 	Review  operations.ReviewRequest `json:",omitzero"`
+	Mail    operations.Mail          `json:",omitzero"` // of the agent's session
 }
 
 // do carries out an operation here, or at the node that can.
@@ -124,11 +133,18 @@ func do[Result any](ctx context.Context, o *Operations, in request) (result Resu
 	return ask[Result](ctx, o, err, in)
 }
 
-// Elsewhere is operations.Options.Elsewhere. Each request goes from a session to one below it, so a chain of them ends.
-func Elsewhere(owners Owners) func(ctx context.Context, refused error, op operations.Operation, sessionID string) error {
-	others := NewOperations(nil, owners)
-	return func(ctx context.Context, refused error, op operations.Operation, sessionID string) error {
-		_, err := ask[json.RawMessage](forward.Anew(ctx), others, refused, request{Name: op, Session: sessionID})
+// Elsewhere is operations.Options.Elsewhere; for turns see NewOperations. Each request goes from a session to one below
+// it, so a chain of them ends. For an agent of another node, that node asks.
+func Elsewhere(owners Owners, turns Turns) func(ctx context.Context, refused error, in operations.Errand) error {
+	others := NewOperations(nil, owners, turns)
+	return func(ctx context.Context, refused error, in operations.Errand) error {
+		if from, came := forward.CameFrom(ctx); came && from.Agent != nil {
+			if in.Operation == operations.Interrupt {
+				return nil
+			}
+			return refused
+		}
+		_, err := ask[json.RawMessage](forward.Anew(ctx), others, refused, request{Name: in.Operation, Session: in.SessionID, Mail: in.Mail})
 		return err
 	}
 }
@@ -139,7 +155,11 @@ func ask[Result any](ctx context.Context, o *Operations, err error, in request) 
 		Result json.RawMessage
 		Failed *operations.RemoteError
 	}
-	switch asked, failed := o.Ask(ctx, err, OperationsPath, in, &answer); {
+	asking, unread := o.withAgent(ctx)
+	if unread != nil {
+		return result, unread
+	}
+	switch asked, failed := o.Ask(asking, err, OperationsPath, in, &answer); {
 	case !asked:
 		return result, err
 	case failed != nil:
@@ -185,6 +205,9 @@ func carryOut(ctx context.Context, ops *operations.Service, in request) (any, er
 		return ops.Unarchive(ctx, in.Session)
 	case operations.Delete:
 		return ops.Delete(ctx, in.Session)
+	case operations.Deliver:
+		principal, _ := auth.PrincipalFrom(ctx)
+		return ops.SendMail(ctx, principal.Session, in.Mail)
 	}
 	return nil, fmt.Errorf("%s: %w", in.Name, runtime.ErrUnsupported)
 }

@@ -80,10 +80,7 @@ func (k *call) startChild(ctx context.Context, in startInput) (any, error) {
 // mail queues a message of the agent's session. With now, it does not wait for the end of the running turn.
 func (k *call) mail(ctx context.Context, in messageInput) (any, error) {
 	sent, err := k.ops().SendMail(ctx, k.agent(), operations.Mail{Key: string(in.Key), To: in.Session, Text: string(in.Text),
-		ReplyTo: in.ReplyTo})
-	if err == nil && in.When == "now" && sent.State == session.MailQueued {
-		_, err = k.ops().SendQueued(ctx, in.Session, sent.ID)
-	}
+		ReplyTo: in.ReplyTo, Now: in.When == "now"})
 	return receiptOf(sent), err
 }
 

@@ -178,6 +178,9 @@ func (k *call) once(ctx context.Context, key key, again bool, in any, do func(ct
 // maxShown is the length of a text in an answer, in characters.
 const maxShown = 8000
 
+// maxShownBytes is their length in UTF-8 at most.
+const maxShownBytes = maxShown * utf8.UTFMax
+
 // cut shortens a text for an answer.
 func cut(text string) (shown string, truncated bool) {
 	if len(text) <= maxShown || utf8.RuneCountInString(text) <= maxShown {

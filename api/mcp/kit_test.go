@@ -44,7 +44,6 @@ type bench struct {
 
 	mu   sync.Mutex
 	rows []audit.Call
-	kept map[string]string
 }
 
 // Record implements calls.Sink.
@@ -64,14 +63,6 @@ func (b *bench) recorded(tool string) (rows []audit.Call) {
 		}
 	}
 	return rows
-}
-
-// Keep implements mcp.Artifacts.
-func (b *bench) Keep(_ context.Context, sessionID, name, text string) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.kept[sessionID+name] = text
-	return "artifact-of-" + name, nil
 }
 
 // records are the records of the site's journal.
@@ -95,11 +86,11 @@ func (noHits) Search(_ context.Context, q search.Query) (search.Page, error) {
 
 func setup(t *testing.T, changes ...func(*mcp.Options)) *bench {
 	t.Helper()
-	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), t: t, kept: map[string]string{}}
-	options := mcp.Options{Journal: records{b.Journal, b.DB}, Version: "1", Artifacts: b,
+	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), t: t}
+	options := mcp.Options{Journal: records{b.Journal, b.DB}, Version: "1",
 		Answers: idempotency.New(idempotency.Options{Journal: b.Journal, DB: b.DB, NodeID: "n"}),
 		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
-			Runtimes: b.Site, Searching: noHits{}}), nil)}
+			Runtimes: b.Site, Searching: noHits{}}), nil, nil)}
 	for _, change := range changes {
 		change(&options)
 	}

@@ -42,17 +42,10 @@ type Journal interface {
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 }
 
-// Artifacts stores texts that are too long for an answer.
-type Artifacts interface {
-	// Keep stores a text of a session once and returns the id of its artifact.
-	Keep(ctx context.Context, sessionID, name, text string) (id string, err error)
-}
-
 // Options are the dependencies of a Server. All but Reads, Rate, Context and what has a default are required.
 type Options struct {
 	Operations *door.Operations
 	Journal    Journal
-	Artifacts  Artifacts
 	// Answers stores the answers to calls with a key.
 	Answers *idempotency.Store
 	// Version is the version of the server.

@@ -10,7 +10,6 @@ import (
 
 	index "harness/internal/content/search"
 	"harness/internal/operations"
-	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/transcript"
@@ -62,6 +61,8 @@ type transcriptInput struct {
 	After   string   `json:"after,omitempty" jsonschema:"id of an entry; without it, the newest entries"`
 	Limit   limit    `json:"limit,omitempty"`
 	Kinds   kindList `json:"kinds,omitempty" jsonschema:"types of entries, such as agentMessage"`
+	Entry   string   `json:"entry,omitempty" jsonschema:"id of an entry whose text goes on; then only offset counts"`
+	Offset  offset   `json:"offset,omitempty" jsonschema:"next_offset of that entry in the last answer"`
 }
 
 // entryView is an entry of a transcript in an answer.
@@ -72,37 +73,52 @@ type entryView struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated,omitempty"`
-	// Artifact is the whole text of a truncated one.
-	Artifact string `json:"artifact,omitempty"`
+	// Next is where a truncated text goes on, 0 while it grows.
+	Next int64 `json:"next_offset,omitempty"`
 }
 
 func readTranscript(ctx context.Context, k *call, in transcriptInput) (any, error) {
 	if err := k.own(ctx, in.Session); err != nil {
 		return nil, err
 	}
-	read, _, err := k.ops().Read(ctx, in.Session, operations.Reading{Limit: in.Limit.or(), After: in.After, OmitDetails: true})
+	if in.Entry != "" {
+		return k.text(ctx, in)
+	}
+	read, _, err := k.ops().Read(ctx, in.Session, operations.Reading{Limit: in.Limit.or(), After: in.After, OmitDetails: true,
+		Beginning: maxShownBytes})
 	if err != nil {
 		return nil, err
 	}
 	entries := []entryView{}
 	for i := range read.Transcript {
 		if one := &read.Transcript[i]; len(in.Kinds) == 0 || slices.Contains(in.Kinds, one.Type) {
-			entries = append(entries, k.entry(ctx, in.Session, one))
+			entries = append(entries, entryOf(one))
 		}
 	}
 	return object{"entries": entries, "more": read.Newer != "", "pos": read.Pos, "untrusted": true}, nil
 }
 
-func (k *call) entry(ctx context.Context, sessionID string, one *transcript.Entry) entryView {
-	whole := one.Whole().Content
+func entryOf(one *transcript.Entry) entryView {
 	view := entryView{ID: one.MessageID, Turn: one.TurnID, Role: one.Role, Type: one.Type}
-	if view.Text, view.Truncated = cut(whole); view.Truncated && one.Status != transcript.Streaming {
-		var err error
-		if view.Artifact, err = k.server.opts.Artifacts.Keep(ctx, sessionID, one.MessageID, whole); err != nil {
-			telemetry.Log(ctx).Warn().Err(err).Str("session_id", sessionID).Msg("the rest of a text was not stored as an artifact")
-		}
+	view.Text, view.Truncated = cut(one.Whole().Content)
+	if view.Truncated = view.Truncated || one.Cut; view.Truncated && one.Status != transcript.Streaming {
+		view.Next = int64(len(view.Text))
 	}
 	return view
+}
+
+// text continues the text of an entry.
+func (k *call) text(ctx context.Context, in transcriptInput) (any, error) {
+	read, err := k.ops().Text(ctx, in.Session, in.Entry, int64(in.Offset), maxShownBytes)
+	if err != nil {
+		return nil, err
+	}
+	text, truncated := cut(read.Text)
+	answer := object{"entry": in.Entry, "text": text, "untrusted": true}
+	if truncated || read.Next > 0 {
+		answer["next_offset"] = int64(in.Offset) + int64(len(text))
+	}
+	return answer, nil
 }
 
 type searchInput struct {

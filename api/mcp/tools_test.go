@@ -256,20 +256,27 @@ func TestWaitIsLimitedAndReports(t *testing.T) {
 	open.Wait()
 }
 
-// MC-26: a text above 8,000 characters is cut, and an artifact has all of it.
+// MC-26: a text above 8,000 characters is cut, and goes on from next_offset.
 func TestALongTextIsCut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.NewSession()
 	long := strings.Repeat("ä", 9000)
 	b.Ended(id, b.Say(id, "REPLY["+long+"]"))
-	entries := list(b.as("ann", auth.RoleMember).call("read_transcript", object{"session": id}), "entries")
+	c := b.as("ann", auth.RoleMember)
+	entries := list(c.call("read_transcript", object{"session": id}), "entries")
 	last := entries[len(entries)-1]
-	if got := []rune(text(last["text"])); len(got) != 8000 || last["truncated"] != true || last["artifact"] != "artifact-of-"+text(last["id"]) {
-		t.Errorf("%d characters, %v, %v", len(got), last["truncated"], last["artifact"])
+	if got := []rune(text(last["text"])); len(got) != 8000 || last["truncated"] != true {
+		t.Errorf("%d characters, %v", len(got), last["truncated"])
 	}
-	if b.kept[id+text(last["id"])] != long {
-		t.Error("the artifact has another text")
+	rest := c.call("read_transcript", object{"session": id, "entry": last["id"], "offset": last["next_offset"]})
+	if text(last["text"])+text(rest["text"]) != long || rest["next_offset"] != nil || rest["untrusted"] != true {
+		t.Errorf("the rest is %d bytes, %v", len(text(rest["text"])), rest["next_offset"])
+	}
+	for _, in := range []object{{"session": id, "entry": "none"}, {"session": "none", "entry": last["id"]}} {
+		if answer, code := c.try("read_transcript", in); code != "entry_not_found" && code != "session_not_found" {
+			t.Errorf("the text of %v is %v %s", in, answer, code)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	parts := sessiontest.Parts(b.Service)
 	parts.Turns = sessions
 	ops := operations.New(operations.Options{Sessions: parts, Controls: b.Site, Runtimes: b.Site})
-	b.serve(t, rpc.Options{Operations: door.NewOperations(ops, nil),
+	b.serve(t, rpc.Options{Operations: door.NewOperations(ops, nil, nil),
 		Version: "1"})
 	id := b.NewSession()
 	s := b.dial(t, "alice")

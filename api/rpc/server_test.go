@@ -63,7 +63,7 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	b := open(t)
 	options := rpc.Options{
 		Operations: door.NewOperations(operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Site,
-			Runtimes: b.Site}), nil),
+			Runtimes: b.Site}), nil, nil),
 		Version: "1"}
 	if change != nil {
 		change(&options)

@@ -30,6 +30,7 @@ var (
 func (s *changes) changeRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: changesPath, Operation: operations.ReadChanges, Query: changesQuery, Handle: s.list},
+		{Method: http.MethodGet, Path: "/api/sessions/:sessionId/blame", Operation: operations.ReadChanges, Query: blameQuery, Handle: s.blame},
 		{Method: http.MethodGet, Path: changesPath + "/diff", Operation: operations.ReadChanges, Query: diffQuery, Handle: s.diff},
 	}
 }

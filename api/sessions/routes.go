@@ -11,6 +11,7 @@ import (
 	"harness/api/compress"
 	"harness/api/rest"
 	"harness/internal/content/artifact"
+	"harness/internal/lib/thumbnail"
 	"harness/internal/operations"
 )
 
@@ -33,7 +34,7 @@ func Routes(o Options) []rest.Route {
 	all := &sessions{opener: ops.Opener, starter: ops.Starter, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder,
 		failureOf: o.FailureOf}
 	said := &messages{turns: ops.Turns, queue: ops.Queue}
-	shown := &transcripts{access: ops.Access, editor: ops.Editor, artifacts: o.Artifacts}
+	shown := &transcripts{access: ops.Access, editor: ops.Editor, artifacts: o.Artifacts, thumbnails: thumbnail.New(400, 224)}
 	asked := &requests{decider: ops.Decider}
 	talks := &threads{threads: ops.Threads, turns: ops.Turns}
 	levels := &controls{editor: ops.ControlEditor, settings: o.Settings}
@@ -41,11 +42,12 @@ func Routes(o Options) []rest.Route {
 	drafts := &suggestions{suggestions: ops.Suggestions}
 	differs := &changes{changes: ops.Changes}
 	back := &rewinds{rewinds: ops.Rewinds}
+	shownFiles := &files{files: ops.Files}
 	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
 		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
-		places.folderRoutes(), differs.changeRoutes(), back.rewindRoutes())
+		places.folderRoutes(), differs.changeRoutes(), back.rewindRoutes(), shownFiles.fileRoutes())
 }
 
 type sessions struct {
@@ -64,9 +66,10 @@ type messages struct {
 }
 
 type transcripts struct {
-	access    *operations.Access
-	editor    *operations.Editor
-	artifacts *artifact.Store
+	access     *operations.Access
+	editor     *operations.Editor
+	artifacts  *artifact.Store
+	thumbnails *thumbnail.Maker
 }
 
 type requests struct{ decider *operations.Decider }

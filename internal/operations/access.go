@@ -55,6 +55,7 @@ const (
 	ReadBackground Operation = "read background work"
 	EndBackground  Operation = "end background work"
 	ReadChanges    Operation = "read changes"
+	ReadFiles      Operation = "read files"
 	RollBack       Operation = "roll back"
 	Rewind         Operation = "rewind"
 	Review         Operation = "review"
@@ -89,7 +90,7 @@ func rulesOf(op Operation) rules {
 	case ReadControls, EditControls, StoreSuggested, StoreUpload:
 		return userSession
 	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
-		ReadChanges, RollBack, Rewind:
+		ReadChanges, ReadFiles, RollBack, Rewind:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled

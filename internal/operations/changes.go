@@ -11,12 +11,15 @@ import (
 type ChangeStore interface {
 	Changes(ctx context.Context, sessionID, folder string, base workingtree.Base) (workingtree.Changes, error)
 	Diff(ctx context.Context, sessionID, folder string, base workingtree.Base, file string, lines int) ([]byte, error)
+	Blame(ctx context.Context, folder, file string) (workingtree.Blame, error)
 }
 
 // Changes reports what sessions changed in their folders.
 type Changes struct {
-	access *Access
-	store  ChangeStore
+	access  *Access
+	store   ChangeStore
+	origins OriginStore
+	files   FileStore // nil: files are not shown
 }
 
 // MaxChanges is the maximum of files in a page of changes.

@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/rewind"
+	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
 	"harness/queue"
 	"harness/transcript"
@@ -74,10 +75,13 @@ const (
 	CodeBackgroundWork     Code = "background_work"
 	CodeBackgroundNotFound Code = "background_not_found"
 	CodeNoChanges          Code = "changes_unavailable"
+	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
 	CodeChangedSince       Code = "changed_since"
 	CodeFolderShared       Code = "folder_shared"
 	CodeNotUndoable        Code = "not_undoable"
+	CodeFileNotFound       Code = "file_not_found"
+	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
 	CodeTurnActive         Code = "turn_active"
 	CodeAlreadyResolved    Code = "already_resolved"
@@ -324,10 +328,13 @@ var table = []row{
 	typed[*session.BackgroundError](CodeBackgroundWork),
 	sentinel(CodeBackgroundNotFound, runtime.ErrNoBackground),
 	typed[*workingtree.UnavailableError](CodeNoChanges),
+	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
 	typed[*workingtree.ConflictError](CodeChangedSince),
 	typed[*rewind.SharedError](CodeFolderShared),
 	typed[*rewind.NotUndoableError](CodeNotUndoable),
+	sentinel(CodeFileNotFound, workspace.ErrNoFile),
+	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),
 	typed[*session.SettledError](CodeAlreadyResolved),
 	sentinel(CodeRequestNotFound, session.ErrRequestNotFound),

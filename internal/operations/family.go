@@ -39,7 +39,14 @@ type Family struct {
 	sessions EditorStore
 	locks    keylock.Locks
 	// elsewhere is Options.Elsewhere.
-	elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
+	elsewhere func(ctx context.Context, refused error, in Errand) error
+}
+
+// Errand is an operation for the node of a session: Interrupt, Archive, or Deliver with its Mail.
+type Errand struct {
+	Operation Operation
+	SessionID string
+	Mail      Mail
 }
 
 // StartChild names the operation of a session that starts another one, for Access.Check.
@@ -169,14 +176,14 @@ func (s *Family) Descendants(ctx context.Context, sessionID string) ([]session.L
 
 // atItsNode carries out an operation that was refused here at the node of the session. Without other nodes to ask, it skips
 // such a session.
-func (s *Family) atItsNode(ctx context.Context, refused error, op Operation, sessionID string) error {
+func (s *Family) atItsNode(ctx context.Context, refused error, in Errand) error {
 	if !errors.As(refused, new(*session.NotOwnerError)) {
 		return refused
 	}
 	if s.elsewhere == nil {
 		return nil
 	}
-	return s.elsewhere(ctx, refused, op, sessionID)
+	return s.elsewhere(ctx, refused, in)
 }
 
 // archiveElsewhere archives the sessions of other nodes below a session that is to be deleted. A failure does not prevent
@@ -185,7 +192,7 @@ func (s *Family) archiveElsewhere(ctx context.Context, sessionID string) {
 	below, err := s.Descendants(ctx, sessionID)
 	for _, one := range below {
 		if refused := s.access.Check(ctx, Archive, one.SessionID); errors.As(refused, new(*session.NotOwnerError)) {
-			if failed := s.atItsNode(ctx, refused, Archive, one.SessionID); Classify(failed).Code != CodeNotMaterialized {
+			if failed := s.atItsNode(ctx, refused, Errand{Operation: Archive, SessionID: one.SessionID}); Classify(failed).Code != CodeNotMaterialized {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -194,6 +201,21 @@ func (s *Family) archiveElsewhere(ctx context.Context, sessionID string) {
 		telemetry.Log(ctx).Warn().Err(err).Str("session_id", sessionID).
 			Msg("a session of a deleted session is not archived; archive it")
 	}
+}
+
+// CheckVisitor checks that the agent of a session of another node may act through that node: the session exists, is for
+// users, and belongs to that node.
+func (s *Family) CheckVisitor(ctx context.Context, sessionID, node string) error {
+	found, err := s.access.lookups.Lookup(ctx, sessionID)
+	switch {
+	case err != nil:
+		return err
+	case found.SystemOwned:
+		return &SystemSessionError{SessionID: sessionID}
+	case found.NodeID != node:
+		return &session.NotOwnerError{SessionID: sessionID, Owner: found.NodeID, Node: node}
+	}
+	return nil
 }
 
 // CheckOwn checks that a session is the caller's own or one of its descendants: session.ErrNotFound, as for a session

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"errors"
 
 	"harness/internal/services/session"
 )
@@ -16,12 +17,16 @@ type Mail struct {
 	To, Text string
 	// ReplyTo is the message that this one answers, "" for none.
 	ReplyTo string
+	// Now sends it before the running turn ends.
+	Now bool `json:",omitempty"`
 }
 
+// Deliver names the operation of a session that sends mail to another one, for Errand.
+const Deliver Operation = "deliver mail"
+
 // SendMail queues a message of a session for one of its descendants, or for the session that sent the message which it
-// answers; any other session does not exist for the sender (session.ErrNotFound). The agent reads who sent it. To send
-// it before the running turn ends, call SendQueued with the receipt's id. *session.TreeLimitError,
-// session.ErrKeyReused; other errors are those of Enqueue.
+// answers; any other session does not exist for the sender (session.ErrNotFound). The agent reads who sent it.
+// *session.TreeLimitError, session.ErrKeyReused; other errors are those of Enqueue.
 func (s *Family) SendMail(ctx context.Context, from string, in Mail) (session.Receipt, error) {
 	var none session.Receipt
 	if err := s.access.Check(ctx, Read, from); err != nil {
@@ -36,19 +41,41 @@ func (s *Family) SendMail(ctx context.Context, from string, in Mail) (session.Re
 	if err := s.checkAddress(ctx, from, in); err != nil {
 		return none, err
 	}
-	if err := s.access.Check(ctx, Send, in.To); err != nil {
-		return none, err
+	keyed := in
+	keyed.Now = false
+	envelope := session.Envelope{From: from, ReplyTo: in.ReplyTo, Key: in.Key, Request: digest(keyed)}
+	if refused := s.access.Check(ctx, Send, in.To); refused != nil {
+		return s.sendElsewhere(ctx, refused, envelope, in)
 	}
 	release, err := s.locks.Acquire(ctx, "mail "+from)
 	if err != nil {
 		return none, err
 	}
 	defer release()
-	envelope := session.Envelope{From: from, ReplyTo: in.ReplyTo, Key: in.Key, Request: digest(in)}
 	id, err := s.store.Address(ctx, in.To, &envelope)
 	if err == nil && id == "" {
 		id, _, err = s.queue.Wait(ctx, in.To, session.Message{Text: in.Text, Mail: &envelope})
 	}
+	if err != nil {
+		return none, err
+	}
+	sent, err := s.receipt(ctx, session.ReceiptQuery{ID: id})
+	if err == nil && in.Now && sent.State == session.MailQueued {
+		_, err = s.queue.SendNow(ctx, in.To, sent.ID)
+	}
+	return sent, err
+}
+
+// sendElsewhere sends mail through the node of its receiver, which refused names.
+func (s *Family) sendElsewhere(ctx context.Context, refused error, envelope session.Envelope, in Mail) (session.Receipt, error) {
+	var none session.Receipt
+	if s.elsewhere == nil || !errors.As(refused, new(*session.NotOwnerError)) {
+		return none, refused
+	}
+	if err := s.elsewhere(ctx, refused, Errand{Operation: Deliver, SessionID: in.To, Mail: in}); err != nil {
+		return none, err
+	}
+	id, err := s.store.Address(ctx, in.To, &envelope)
 	if err != nil {
 		return none, err
 	}

@@ -19,6 +19,8 @@ type ReaderStore interface {
 	TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 		session.TranscriptPage, error)
 	MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error)
+	// Text reads a range of an entry's content.
+	Text(ctx context.Context, sessionID, messageID string, offset int64, bytes int) (transcript.Text, error)
 	// Sources lists the files that the session's agent reads on its own.
 	Sources(ctx context.Context, sessionID string) (session.Sources, error)
 	// MarkRead and MarkUnread set a reader's marker in a session.
@@ -68,6 +70,8 @@ type Reading struct {
 	Limit                         int
 	Before, After, Around         string
 	FromStart, Count, OmitDetails bool
+	// Beginning, if set, cuts the content of long entries in a window (transcript.Window.Beginning). Text reads the rest.
+	Beginning int
 	// Figures sets session.Session.Figures, including the markers of Reader.
 	Figures bool
 	Reader  string
@@ -79,7 +83,8 @@ type Reading struct {
 
 // window returns the requested range, nil for the full transcript.
 func (r Reading) window() (*transcript.Window, error) {
-	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart}
+	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart,
+		Beginning: r.Beginning}
 	if *window == (transcript.Window{}) && !r.Count && !r.OmitDetails {
 		return nil, nil
 	}
@@ -114,6 +119,13 @@ func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (sess
 	detail, err := s.store.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
 		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails, Chunks: want.Chunks})
 	return detail, window != nil, err
+}
+
+// Text reads at most the given number of bytes of an entry's content, from an offset: session.ErrNoEntry.
+func (s *Reader) Text(ctx context.Context, sessionID, messageID string, offset int64, bytes int) (transcript.Text, error) {
+	return after(s.access.Check(ctx, Read, sessionID), func() (transcript.Text, error) {
+		return s.store.Text(ctx, sessionID, messageID, offset, bytes)
+	})
 }
 
 // MarkRead records that a reader has read a session up to an entry: session.ErrNoEntry.

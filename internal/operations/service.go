@@ -24,7 +24,9 @@ type Sessions struct {
 	Requests RequestStore
 	Projects ProjectStore
 	Usage    UsageStore
+	Prices   PriceStore
 	Folders  FolderStore
+	Origins  OriginStore
 	// Lineage is nil if no session may start others.
 	Lineage LineageStore
 }
@@ -53,13 +55,20 @@ type Options struct {
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
+	WorkingTrees
+	// Elsewhere carries out an operation at the node of a session, which refused (*session.NotOwnerError) names. If nil,
+	// the sessions of other nodes below a session are skipped, and get no mail.
+	Elsewhere func(ctx context.Context, refused error, in Errand) error
+}
+
+// WorkingTrees read the folders of sessions.
+type WorkingTrees struct {
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
 	// Rewinds takes sessions back.
 	Rewinds RewindStore
-	// Elsewhere carries out Interrupt or Archive at the node of a session, which refused (*session.NotOwnerError) names.
-	// If nil, the sessions of other nodes below a session are skipped.
-	Elsewhere func(ctx context.Context, refused error, op Operation, sessionID string) error
+	// Files reads folders; nil: they are not shown.
+	Files FileStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -83,6 +92,7 @@ type Service struct {
 	*Uploader
 	*Changes
 	*Rewinds
+	*Files
 	*Folders
 	*Starter
 }
@@ -111,11 +121,12 @@ func New(o Options) *Service {
 		ControlEditor: &ControlEditor{access: access, store: o.Controls, locked: o.DefaultsLocked},
 		RuntimeAdmin:  runtimes,
 		JobAdmin:      &JobAdmin{access: access, jobs: o.Jobs},
-		History:       &History{events: o.Events, store: o.Sessions.Usage},
+		History:       &History{events: o.Events, store: o.Sessions.Usage, prices: o.Sessions.Prices},
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
-		Changes:       &Changes{access: access, store: o.Changes},
+		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins, files: o.Files},
+		Files:         &Files{access: access, store: o.Files},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener

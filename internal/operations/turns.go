@@ -95,7 +95,7 @@ func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBack
 		err = session.ErrNoActiveTurn // it was deleted in the meantime
 	}
 	if turnID == "" || !errors.Is(err, session.ErrWrongTurn) {
-		err = errors.Join(err, s.interruptBelow(ctx, sessionID))
+		err = errors.Join(err, s.InterruptBelow(ctx, sessionID))
 	}
 	return stopped, err
 }
@@ -136,16 +136,16 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {
 		stopped, err := s.store.StopSession(ctx, sessionID, keepBackground)
-		return stopped, errors.Join(err, s.interruptBelow(ctx, sessionID))
+		return stopped, errors.Join(err, s.InterruptBelow(ctx, sessionID))
 	})
 }
 
-// interruptBelow ends the running turns of the sessions below a session, each at its node.
-func (s *Turns) interruptBelow(ctx context.Context, sessionID string) error {
+// InterruptBelow ends the running turns of the sessions below a session, each at its node.
+func (s *Turns) InterruptBelow(ctx context.Context, sessionID string) error {
 	below, err := s.family.Descendants(ctx, sessionID)
 	for _, one := range below {
 		_, failed := s.store.StopTurn(ctx, one.SessionID, "", false)
-		failed = s.family.atItsNode(ctx, failed, Interrupt, one.SessionID)
+		failed = s.family.atItsNode(ctx, failed, Errand{Operation: Interrupt, SessionID: one.SessionID})
 		idle := errors.Is(failed, session.ErrNoActiveTurn) || session.Absent(failed)
 		if failed != nil && !idle {
 			err = errors.Join(err, fmt.Errorf("interrupt session %s below session %s: %w", one.SessionID, sessionID, failed))

@@ -65,7 +65,7 @@ func open(t *testing.T) *site {
 	s := &site{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), t: t}
 	ops := operations.New(operations.Options{Sessions: sessiontest.Parts(s.Service), Controls: s.Site, Runtimes: s.Site,
 		Events: stream.Browser{Journal: s.Journal}})
-	forDoors := door.NewOperations(ops, nil)
+	forDoors := door.NewOperations(ops, nil, nil)
 	app, err := appserver.New(appserver.Options{Journal: s.Journal, Version: "1", Refused: func(string) {}, Operations: forDoors})
 	if err != nil {
 		t.Fatal(err)

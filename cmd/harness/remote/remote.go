@@ -64,8 +64,8 @@ type commands struct {
 func Commands(local Local, codex Codex) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
-		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.tokens(),
-		c.bundle(), c.api(), c.exportSession(), c.changes(), c.rewind(), c.profiles(), c.open(), c.attach(codex),
+		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.prices(), c.tokens(),
+		c.bundle(), c.api(), c.exportSession(), c.changes(), c.blame(), c.rewind(), c.profiles(), c.open(), c.attach(codex),
 	}
 	for _, one := range all {
 		c.flags(one)

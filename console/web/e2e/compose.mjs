@@ -1,5 +1,6 @@
 // What a message goes out with, and what a message is good for afterwards.
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { aims, api, base, enter, eventually, finished, live, menu, newSession, open, order, pill, said, send, transcript } from "./kit.mjs";
 
 const session = async (id) => (await api("GET", `/api/sessions/${id}?limit=1`)).session;
@@ -175,16 +176,60 @@ export const cases = (test) => {
     assert.equal(await picture.count(), 0);
     assert.match(body.images[0], /^upload:/);
     const thumbnail = page.locator(".entry.user .pictures img");
-    const drawn = () => thumbnail.evaluate((img) => img.complete && img.naturalWidth === 900);
+    const drawn = () => thumbnail.evaluate((img) => img.complete && img.naturalWidth > 0);
     await eventually("the picture is shown as it is sent", drawn);
     await page.reload();
     await live(page);
     await eventually("the picture is shown after a reload", drawn);
-    assert.match(await thumbnail.getAttribute("src"), /\/api\/sessions\/[^/]+\/images\/[0-9a-f-]+$/);
+    // CO-30
+    assert.equal(await thumbnail.getAttribute("alt"), "screen.png");
+    assert.deepEqual(await thumbnail.evaluate((img) => [img.naturalWidth, img.naturalHeight]), [288, 224]);
+    const size = await thumbnail.boundingBox();
+    assert.ok(size.width <= 200 && size.height <= 112, JSON.stringify(size));
+    await thumbnail.click();
+    const whole = page.getByRole("dialog", { name: "screen.png" }).getByRole("img");
+    await eventually("it opens whole", () => whole.evaluate((img) => img.naturalWidth === 900));
+    await page.keyboard.press("Escape");
+    await whole.waitFor({ state: "detached" });
     assert.equal(await page.locator(".entry.user .said").innerText(), "MOCK_REPLY[seen]");
     assert.deepEqual(trouble, []);
     await close();
   });
+
+  // CO-33
+  test("an @ offers the files of the folder; typing goes on all the same", async (browser) => {
+    const id = await newSession("Mentions");
+    const { cwd } = (await api("GET", `/api/sessions/${id}?limit=1`)).session;
+    mkdirSync(`${cwd}/mentioned`, { recursive: true });
+    for (const name of ["mentioned.txt", "mentioned/inner.txt", ".env"]) writeFileSync(`${cwd}/${name}`, "x");
+    const { page, trouble, close } = await open(browser, `/s/${id}`);
+    await live(page);
+    const field = page.getByLabel("Message", { exact: true });
+    const offered = page.getByRole("listbox", { name: "Mention a file" }).getByRole("option");
+    await page.getByRole("button", { name: "Mention a file" }).click();
+    await offered.first().waitFor();
+    assert.equal(await offered.getByText(".env").count(), 0, "a secret is offered");
+    await page.keyboard.type("mentioned.");
+    await eventually("one fits", async () => (await offered.count()) === 1);
+    await page.keyboard.press("Tab");
+    assert.equal(await field.inputValue(), "@mentioned.txt ");
+    await page.keyboard.type("and @mentioned");
+    await offered.nth(1).waitFor();
+    await page.keyboard.press("ArrowDown"); // folders come first
+    await page.keyboard.press("Enter");
+    await offered.getByText("mentioned/inner.txt").click();
+    assert.equal(await field.inputValue(), "@mentioned.txt and @mentioned/inner.txt ");
+    await page.keyboard.type("@ment");
+    await offered.first().waitFor();
+    await page.keyboard.press("Escape");
+    await offered.first().waitFor({ state: "detached" });
+    await page.keyboard.type("ion");
+    await offered.first().waitFor();
+    await page.keyboard.press("Enter"); // nothing was chosen: it sends
+    await eventually("it is sent as it was typed", async () => (await transcript(id)).some((m) => JSON.stringify(m).includes("@mentioned.txt and @mentioned/inner.txt @mention")));
+    assert.deepEqual(trouble, []);
+    await close();
+  }, { core: true });
 
   test("an unacknowledged message is accepted once, also after a reload", async (browser) => {
     const id = await newSession();
@@ -288,6 +333,26 @@ export const cases = (test) => {
     assert.equal(await page.locator('[data-id="d"] .pair').count(), 2); // it is remembered
     await order("release", { name: "clock" });
     await finished(page);
+    await close();
+  });
+
+  test("a new session begins with Ask first until people have chosen its access", async (browser) => {
+    const { page, context, close } = await open(browser, "/");
+    for (const chosen of [false, true]) {
+      await context.route("**/api/setup", async (route) => {
+        const response = await route.fetch();
+        const answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, access: { approvalPolicy: "untrusted", filesystemSandbox: "read-only", networkAccess: "restricted", chosen } } });
+      });
+      await page.goto(`${base}/?chosen=${chosen}`);
+      await page.getByRole("button", { name: new RegExp(`^Agent, model, access: Codex.*${chosen ? "Read only" : "Ask first"}`) }).waitFor();
+      await page.getByLabel("First message").fill("MOCK_REPLY[begun]");
+      const begun = page.waitForRequest((r) => new URL(r.url()).pathname === "/api/sessions" && r.method() === "POST");
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      const { filesystemSandbox, approvalPolicy } = (await begun).postDataJSON();
+      assert.deepEqual([filesystemSandbox, approvalPolicy], chosen ? [undefined, undefined] : ["workspace-write", "untrusted"]);
+      await page.waitForURL(/\/s\/.+/);
+    }
     await close();
   });
 

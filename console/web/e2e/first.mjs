@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { base, closed, token } from "./kit.mjs";
 
 /** 50 KB/s, and 400 ms until an answer begins. */
-const far = { offline: false, latency: 400, downloadThroughput: 50 * 1024, uploadThroughput: 50 * 1024 };
+export const far = { offline: false, latency: 400, downloadThroughput: 50 * 1024, uploadThroughput: 50 * 1024 };
 
 /** shown opens the page over such a line, and resolves to when its first paint was, in ms, and to whether its shell stood then. */
 export async function shown(browser, path, options = {}) {

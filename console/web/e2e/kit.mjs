@@ -62,9 +62,9 @@ export async function eventually(what, holds) {
   }
 }
 
-/** open returns a page of a logged-in user. A request to another server, or one that its policy refuses, fails the case. */
+/** open returns a page of a logged-in user, which keeps nothing unless a case allows it. A request to another server, or one that its policy refuses, fails the case. */
 export async function open(browser, path, { as = token, ...options } = {}) {
-  const context = await browser.newContext(options);
+  const context = await browser.newContext({ serviceWorkers: "block", ...options });
   context.setDefaultTimeout(patience);
   const login = await context.request.post(`${base}/api/login`, { data: { token: as } });
   assert.equal(login.status(), 200);

@@ -4,6 +4,7 @@
 import { cases as budgets } from "./budgets.mjs";
 import { cases as compose } from "./compose.mjs";
 import { cases as first } from "./first.mjs";
+import { cases as kept } from "./kept.mjs";
 import { closed, launch } from "./kit.mjs";
 import { cases as move } from "./move.mjs";
 import { cases as operate } from "./operate.mjs";
@@ -18,7 +19,7 @@ import { cases as typing } from "./typing.mjs";
 import { cases as words } from "./words.mjs";
 
 const all = [];
-for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, first, budgets]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
+for (const cases of [talk, session, shell, typing, trouble, people, compose, move, push, operate, words, first, budgets, kept]) cases((name, run, { core = false, whole = false } = {}) => all.push({ name, run, core, whole }));
 const only = (process.env.CONSOLE_ONLY ?? "").split("|");
 let [browser, isWhole] = [null, false];
 let failed = 0;

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { api, base, eventually, live, newSession, open, order, send, token } from "./kit.mjs";
 
+const finishedTurn = (id) => eventually("its turn is over and counted", async () => (await api("GET", `/api/usage?session=${id}`)).total.totalTokens > 0 && (await api("GET", `/api/sessions/${id}?limit=1`)).session.state === "idle");
+
 export const cases = (test) => {
   test("runtimes: how each is, what it can, how to log in", async (browser) => {
     const { page, close } = await open(browser, "/runtimes");
@@ -41,7 +43,7 @@ export const cases = (test) => {
     await close();
   });
 
-  test("events: the journal as it grows, with filters; usage: what a turn used", async (browser) => {
+  test("events: the journal as it grows, with filters", async (browser) => {
     const id = await newSession("With events");
     const { page, close } = await open(browser, `/events?session=${id}`);
     await live(page);
@@ -55,9 +57,50 @@ export const cases = (test) => {
     assert.match(page.url(), /type=turn%2F\*/);
     await page.locator("[data-event] button").first().click();
     await page.locator(".panel pre").getByText(id).first().waitFor();
-    await page.getByRole("link", { name: "Usage" }).click();
-    await page.getByRole("button", { name: "Session" }).click();
-    await page.locator(`[data-used="${id}"]`).waitFor();
+    await close();
+  });
+
+  test("usage: tokens, then money once the model has a price; a chart with its table; the session says its cost", async (browser) => {
+    const id = await newSession("With usage");
+    await send(id, "MOCK_REPLY[counted]");
+    await finishedTurn(id);
+    const model = (await api("GET", `/api/usage?by=model&session=${id}`)).data[0].key;
+    const { page, close } = await open(browser, "/usage");
+    await live(page);
+    const spend = page.locator(`[data-used="${id}"] td`).last();
+    await spend.waitFor();
+    assert.equal(await spend.innerText(), "No price");
+    assert.match(await page.getByRole("note").innerText(), new RegExp(`No price for .*${model}`));
+    await page.getByRole("heading", { name: "Tokens per day" }).waitFor();
+    await page.getByRole("button", { name: "Set a price" }).click();
+    const field = page.getByLabel("Model", { exact: true });
+    await eventually("the form has the model and the focus", async () => (await field.inputValue()) !== "" && (await field.evaluate((e) => e === document.activeElement)));
+    await field.fill(`${model.slice(0, 4)}*`);
+    for (const [label, amount] of [["Input", "100"], ["Cached input", "10"], ["Output", "1000"]]) await page.getByLabel(label, { exact: true }).fill(amount);
+    await page.getByRole("button", { name: "Save price" }).click();
+    await eventually("the session has a cost", async () => /^<?\$\d/.test(await spend.innerText()));
+    const { costMicros, inputTokens, cachedInputTokens, outputTokens } = (await api("GET", `/api/usage?session=${id}`)).total;
+    assert.equal(costMicros, (inputTokens - cachedInputTokens) * 100 + cachedInputTokens * 10 + outputTokens * 1000);
+    await page.getByRole("heading", { name: "Spend per day" }).waitFor();
+    assert.ok((await page.locator(".chart rect").count()) > 0, "the chart has no bar");
+    await page.getByText("Show as table").click();
+    assert.match(await page.locator(".sheet details table").innerText(), /Codex[^]*\$/);
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export CSV" }).click();
+    assert.match((await saved).suggestedFilename(), /^usage-session-.*\.csv$/);
+    for (const tab of ["Project", "Model", "Agent", "Day"]) {
+      await page.getByRole("button", { name: tab, exact: true }).click();
+      await page.locator("thead th").first().getByText(tab, { exact: true }).or(page.locator(".flush thead th").first().getByText(tab, { exact: true })).first().waitFor();
+    }
+    await page.setViewportSize({ width: 390, height: 844 });
+    const wide = await page.evaluate(() => [...document.querySelectorAll("main *")].filter((e) => !e.closest(".table, .unseen") && e.getBoundingClientRect().right > 390).map((e) => e.outerHTML.slice(0, 100)));
+    assert.deepEqual(wide, [], "it is wider than a phone");
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(`${base}/s/${id}?panel=context`);
+    await page.locator(".head .meta").getByText(/\$/).waitFor();
+    await page.getByRole("complementary", { name: "Session details" }).getByText(/\$.* tokens/).waitFor();
+    const { data } = await api("GET", "/api/prices");
+    await api("DELETE", `/api/prices/${data.find((price) => !price.builtIn).id}`);
     await close();
   });
 

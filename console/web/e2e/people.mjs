@@ -282,7 +282,7 @@ export const cases = (test) => {
     await waits(id);
     const barriers = [];
     const { page, close } = await open(browser, "/");
-    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".jobs .tabs"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
+    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".usage table"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
       await page.goto(base + path);
       await page.locator(there).first().waitFor();
       await live(page);

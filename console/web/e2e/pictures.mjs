@@ -27,11 +27,13 @@ export async function pictures(browser, folder) {
     await api("POST", `/api/sessions/${sessions[0]}/project`, { projectId: project.projectId });
   }
   const [work, other] = sessions;
+  await new Promise((later) => setTimeout(later, 1100)); // an agent has worked from the second after its session's first on
   await send(work, `MOCK_REPLY[${reply}]`);
   await eventually("the answer is there", async () => (await api("GET", `/api/sessions/${work}?limit=1`)).session.state === "idle" && (await transcript(work)).length > 1);
   await api("POST", `/api/sessions/${work}/suggested-request/jobs`, {});
   await send(work, "MOCK_CMD[go test -bench Fanout -count 5 ./bench]");
   await send(other, "MOCK_PATCH[notes.txt]");
+  await api("POST", "/api/prices", { model: "mock*", inputMicros: 1_250_000_000 / 10, cachedInputMicros: 12_500_000, outputMicros: 1_000_000_000 });
   const pages = [
     ["session", `/s/${work}`, async (page) => {
       await page.locator(".request").first().waitFor();
@@ -43,7 +45,7 @@ export async function pictures(browser, folder) {
       await page.locator(".panel .before p").first().waitFor({ state: "attached" });
     }],
     ["sessions", "/sessions", (page) => page.locator(".row").nth(2).waitFor()],
-    ["start", "/", (page) => page.locator("form.prompt").waitFor()],
+    ["start", "/", (page) => page.locator(".folder", { hasText: "~/src/harness" }).waitFor()],
     ["jobs", "/jobs", async (page) => {
       await page.locator("[data-job] button").first().click();
       await page.locator(".jobs .panel").waitFor();
@@ -62,7 +64,7 @@ export async function pictures(browser, folder) {
   ];
   for (const [look, options] of Object.entries(looks)) {
     const { page, context, close } = await open(browser, "/settings", options);
-    await context.route(/\/api\/(sessions|requests|projects|agents|orchestrator|events)/, ordinary);
+    await context.route(/\/api\/(sessions|requests|projects|folders|agents|orchestrator|events)/, ordinary);
     await context.route(/\/api\/server\/settings/, anybodys);
     for (const [name, path, there] of pages) {
       if (look.startsWith("phone") && name === "search") continue; // there is no key for it

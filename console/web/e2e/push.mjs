@@ -46,7 +46,7 @@ export const cases = (test) => {
   test("a browser is notified while no page is open, until it is unsubscribed", async (browser) => {
     await quiet();
     const keys = browserKeys();
-    const { page, context, trouble, close } = await open(browser, "/settings");
+    const { page, context, trouble, close } = await open(browser, "/settings", { serviceWorkers: "allow" });
     await context.grantPermissions(["notifications"], { origin: new URL(base).origin });
     await subscribes(context, `${service}/one`, keys);
     await page.goto(`${base}/settings/notifications`);

@@ -84,6 +84,32 @@ export const cases = (test) => {
     await close();
   });
 
+  // WT-33
+  test("the files of the folder: folders, a text with its lines, a binary file, what is not shown", async (browser) => {
+    const id = await newSession("Files of a folder");
+    await send(id, "MOCK_CMD[mkdir sub && seq 3 > sub/lines.txt && echo KEY=s3cret > .env && head -c 64 /dev/zero > zero && mkfifo pipe && ln -s / out]");
+    const { page, close } = await open(browser, `/s/${id}?panel=files`);
+    await page.locator(".request").waitFor();
+    await page.waitForTimeout(450);
+    await page.locator("[data-choice=approve]").click();
+    await finished(page);
+    await page.reload();
+    const row = (name) => page.locator(".files button", { hasText: name });
+    await row("sub/").waitFor();
+    assert.ok(await row(".env").isDisabled() && (await row(".env").innerText()).includes("Secret"));
+    assert.ok(await row("pipe").isDisabled() && await row("out").isDisabled());
+    await row("zero").click();
+    await page.getByText("A binary file. application/octet-stream, 64 B").waitFor();
+    await page.locator(".crumbs button").first().click();
+    await row("sub/").click();
+    await row("lines.txt").click();
+    await page.locator(".file-text").waitFor();
+    assert.deepEqual(await page.locator(".file-text pre").allInnerTexts(), ["1\n2\n3", "1\n2\n3\n"]);
+    await page.getByRole("button", { name: "/ sub" }).click();
+    await row("lines.txt").waitFor();
+    await close();
+  }, { core: true });
+
   // CO-57
   test("a declined change is not done: no mark, no place among the changes, before and after a reload; a file that a command wrote has one", async (browser) => {
     const id = await newSession("An edit that is refused");
@@ -120,6 +146,15 @@ export const cases = (test) => {
     await page.locator(".files button", { hasText: "by-command.txt" }).click();
     await page.locator(".panel-body .dl.add", { hasText: "x" }).waitFor();
     assert.deepEqual(await page.locator(".files .mono").allInnerTexts(), ["by-command.txt", "kept.txt"]);
+    await pill(page, "idle");
+    await send(id, "MOCK_CMD[echo refused]");
+    await page.locator(".request").waitFor();
+    await page.waitForTimeout(450);
+    await page.locator("[data-choice=decline]").click();
+    const end = page.locator("[data-type=commandExecution]", { hasText: "echo refused" }).locator(".card-end");
+    await end.getByText("Declined").waitFor();
+    await pill(page, "idle");
+    assert.equal(await end.innerText(), "Declined"); // it did not run: it took no time
     await close();
   }, { core: true });
 

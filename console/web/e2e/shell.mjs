@@ -1,6 +1,6 @@
 // What stands around the pages: the list, the search, a new session, the archive, sign-in, and what holds on every page.
 import assert from "node:assert/strict";
-import { api, base, closed, eventually, live, newSession, open, quiet, send, token, transcript } from "./kit.mjs";
+import { api, base, closed, eventually, live, newSession, open, pill, quiet, send, token, transcript } from "./kit.mjs";
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const wide = { viewport: { width: 1440, height: 900 } };
@@ -74,6 +74,8 @@ export const cases = (test) => {
     await page.getByRole("option", { name: /quokka.*archived/ }).first().click();
     await page.waitForURL(new RegExp(`/s/${id}\\?at=`));
     await page.locator("[data-marked]", { hasText: "quokka" }).waitFor();
+    await pill(page, "archived");
+    assert.equal(await page.locator("main textarea").count(), 0, "an archived session has a message field");
     await row(page, id).hover();
     await page.locator(`.row-line:has([data-session="${id}"])`).getByRole("button").click();
     await page.getByRole("menuitem", { name: "Unarchive" }).click();
@@ -173,7 +175,7 @@ export const cases = (test) => {
   }, { core: true });
 
   test("on every page of a phone targets are 44 px, and nothing overlaps or is cut", async (browser) => {
-    const id = await newSession("A thumb");
+    const [id, other] = [await newSession("A thumb"), await answered("Archived by a thumb", "MOCK_REPLY[yes]")];
     await send(id, "MOCK_CMD[echo a thumb]");
     await eventually("it waits for a person", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
     const { page, close } = await open(browser, "/", phone);
@@ -184,6 +186,12 @@ export const cases = (test) => {
       await page.locator("main h1, main form, .request").first().waitFor();
       bad.push(...(await page.evaluate(thumbs)).map((what) => `${path}: ${what}`));
     }
+    const back = await page.getByRole("link", { name: "Back to sessions" }).boundingBox();
+    assert.ok(back.x <= 4 && back.y <= 12, `the way back stands at ${JSON.stringify(back)}`);
+    await page.goto(`${base}/sessions`);
+    await page.locator(`.row-line:has([data-session="${other}"])`).getByRole("button").tap();
+    await page.getByRole("menuitem", { name: "Archive" }).tap();
+    await row(page, other).waitFor({ state: "detached" });
     await close();
     await quiet();
     assert.deepEqual(bad, []);

@@ -1,4 +1,59 @@
-// Shows the notifications that the server pushes to this browser while no page is open. It fetches nothing and stores nothing.
+// The worker of this browser. It keeps the files of the page, so that pages open while the server is slow or away, and shows
+// the notifications that the server pushes while no page is open. It keeps no answer of the API.
+
+/** The files of this build, and its version; the build writes both here. */
+const [build, files] = ["", []];
+const { scope } = registration;
+const prefix = `harness ${scope} `;
+/** What stands below these is the API's (console.go has the same). */
+const api = ["agui", "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets"];
+/** How long the server may take to answer with a page before the kept one is shown, in ms. */
+const patience = 300;
+
+/** keep stores all files of this build, the page last: a page that is kept has all of its files. */
+async function keep() {
+  if (build === "" || (await caches.match(scope, { cacheName: prefix + build }))) return;
+  const read = async (url, options) => {
+    const answer = await fetch(url, options);
+    if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+    return answer;
+  };
+  const page = await read(scope, { headers: { Accept: "text/html" }, cache: "no-store" });
+  const named = [...(await page.clone().text()).matchAll(/"\.\/(assets\/[^"]*)"/g)];
+  if (named.length === 0 || named.some(([, name]) => !files.includes(name))) throw new Error("the server has another build");
+  const cache = await caches.open(prefix + build);
+  await Promise.all(files.map(async (name) => cache.put(new URL(name, scope).href, await read(new URL(name, scope).href))));
+  await cache.put(scope, page);
+}
+
+/** opened is the server's page, or the kept one when that is late. */
+async function opened(request) {
+  const kept = await caches.match(scope, { cacheName: prefix + build });
+  if (!kept) return fetch(request);
+  const late = new Promise((done) => setTimeout(done, patience));
+  const answer = await Promise.race([fetch(request).catch(() => null), late]);
+  return answer && answer.status < 500 ? answer : kept;
+}
+
+self.addEventListener("install", (event) => event.waitUntil(keep().then(() => skipWaiting())));
+
+// Pages that are open belong to the build before, and still load from it.
+self.addEventListener("activate", (event) => event.waitUntil((async () => {
+  const builds = (await caches.keys()).filter((name) => name.startsWith(prefix));
+  await Promise.all(builds.slice(0, -2).map((name) => caches.delete(name)));
+  await clients.claim();
+})()));
+
+self.addEventListener("message", (event) => event.waitUntil(event.data === "keep" ? keep() : Promise.resolve()));
+
+self.addEventListener("fetch", (event) => {
+  const { method, mode, url } = event.request;
+  if (method !== "GET" || !url.startsWith(scope)) return;
+  const [first] = url.slice(scope.length).split(/[/?#]/, 1);
+  if (mode === "navigate" && !api.includes(first) && !first.includes(".")) event.respondWith(opened(event.request));
+  if (first === "assets" || first === "first.css") event.respondWith(caches.match(url, { ignoreVary: true }).then((kept) => kept ?? fetch(event.request)));
+});
+
 const kinds = { "approval.waiting": "request", "question.waiting": "request", "turn.ended": "ended", "turn.failed": "failed" };
 
 self.addEventListener("push", (event) => event.waitUntil((async () => {

@@ -1,26 +1,43 @@
-import type { ReactNode } from "react";
+import { lazy, Suspense, type ReactNode } from "react";
 import { Link as To, Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
-import { Extensions } from "./pages/Extensions";
-import { Inbox } from "./pages/Inbox";
-import { Events } from "./pages/Events";
-import { Jobs } from "./pages/Jobs";
 import { Login } from "./pages/Login";
-import { Runtimes } from "./pages/Runtimes";
-import { Start } from "./pages/Start";
 import { Manage, Sessions } from "./pages/Sessions";
 import { SessionPage } from "./pages/SessionPage";
-import { Settings } from "./pages/Settings";
-import { Usage } from "./pages/Usage";
 import { text } from "./text";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
 import { Shell } from "./ui/Shell";
 import { phone, useMedia } from "./ui/shellContext";
 
+const begin = () => import("./pages/Start");
+const managed = () => import("./pages/managed");
+if (!location.pathname.includes("/s/")) begin().catch(() => {}); // beside the first requests; a failure shows when it is drawn
+
+/** later is a page that is loaded when it is first drawn. The session page is not: it is what most addresses are of. */
+const later = <P extends object>(load: () => Promise<(props: P) => ReactNode>) => lazy(async () => ({ default: await load() }));
+const Events = later(async () => (await managed()).Events);
+const Extensions = later(async () => (await managed()).Extensions);
+const Inbox = later(async () => (await import("./pages/Inbox")).Inbox);
+const Jobs = later(async () => (await managed()).Jobs);
+const Runtimes = later(async () => (await managed()).Runtimes);
+const Settings = later(async () => (await managed()).Settings);
+const Start = later(async () => (await begin()).Start);
+const Usage = later(async () => (await managed()).Usage);
+
 /** First is the shell of index.html, until the server has answered. */
-function First({ says }: { says: string }) {
-  return <div className="first"><div><b>Harness</b><i /><i /><i /></div><div><p className="dim" role="status">{says}</p><i /><i /><i /></div></div>;
+function First() {
+  const client = useClient();
+  return (
+    <div className="first">
+      <div><b>Harness</b><i /><i /><i /></div>
+      <div>
+        <p className="dim" role="status">{client.notice ?? text.link.first}</p>
+        {client.notice && <p><button type="button" onClick={() => client.tryNow()}>{text.link.again}</button></p>}
+        <i /><i /><i />
+      </div>
+    </div>
+  );
 }
 
 function Pages() {
@@ -29,25 +46,29 @@ function Pages() {
   const isPhone = useMedia(phone);
   const needs = (page: ReactNode) => (client.may("work") ? page : <p className="pad">{text.set.needs.work}</p>);
   if (client.state === "login") return <Login />;
-  if (!client.me) return <First says={client.notice ?? text.link.first} />;
+  if (!client.me) return <First />;
   return (
     <Shell>
-      <Switch>
-        <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
-        <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
-        <Route path="/login"><Start /></Route>
-        <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
-        <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
-        <Route path="/inbox"><Inbox /></Route>
-        <Route path="/jobs">{needs(<Jobs />)}</Route>
-        <Route path="/events">{needs(<Events />)}</Route>
-        <Route path="/usage"><Usage /></Route>
-        <Route path="/extensions">{needs(<Extensions />)}</Route>
-        <Route path="/runtimes"><Runtimes /></Route>
-        <Route path="/settings"><Settings topic="general" /></Route>
-        <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
-        <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
-      </Switch>
+      <Broken>
+        <Suspense fallback={<p className="pad dim" role="status">{text.session.loading}</p>}>
+          <Switch>
+            <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
+            <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
+            <Route path="/login"><Start /></Route>
+            <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
+            <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
+            <Route path="/inbox"><Inbox /></Route>
+            <Route path="/jobs">{needs(<Jobs />)}</Route>
+            <Route path="/events">{needs(<Events />)}</Route>
+            <Route path="/usage"><Usage /></Route>
+            <Route path="/extensions">{needs(<Extensions />)}</Route>
+            <Route path="/runtimes"><Runtimes /></Route>
+            <Route path="/settings"><Settings topic="general" /></Route>
+            <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
+            <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
+          </Switch>
+        </Suspense>
+      </Broken>
     </Shell>
   );
 }

@@ -8,11 +8,13 @@ import { Link, type Socket } from "./core/link";
 import { actorName } from "./core/names";
 import { Outbox, Unanswered, type Way } from "./core/outbox";
 import { Push } from "./core/push";
+import { Shell } from "./core/shell";
 import { Signal } from "./core/signal";
 import { Store, type Open } from "./core/store";
 import type { Link as LinkState, Me, Model, Session } from "./core/types";
 import { text } from "./text";
 import { upload } from "./upload";
+import { Thumbnails } from "./core/thumbnails";
 import { Transcripts } from "./transcripts";
 
 type Options = { effort?: string; images?: string[] };
@@ -21,6 +23,8 @@ type Listed = { data: Session[]; nextCursor: string | null; pos: number };
 const stopWaits = 1000;
 /** When a message without an answer is sent again while the connection holds, and until when it is sent without a click, in ms. */
 const [resumesAfter, sendsByItself] = [3000, 600_000];
+/** When a page that has not reached the server tries again, in ms. */
+const startsAfter = 1000;
 /** How long an end is looked at before it is noted as read, in ms. */
 const readAfter = 500;
 const pathOf = (sessionId: string) => `/api/sessions/${encodeURIComponent(sessionId)}`;
@@ -35,6 +39,8 @@ export class Client {
   readonly transcripts: Transcripts;
   readonly drafts = new Drafts(localStorage);
   readonly push: Push;
+  readonly shell: Shell;
+  readonly thumbnails: Thumbnails;
   /** The state of the connection, and who is logged in. */
   readonly signal = new Signal();
   readonly news = new Signal();
@@ -64,6 +70,8 @@ export class Client {
     this.api = new Api(base);
     this.api.onLogin = () => this.toLogin();
     this.push = new Push(this.api, "PushManager" in window ? navigator.serviceWorker : undefined);
+    this.thumbnails = new Thumbnails(this.api);
+    this.shell = new Shell(base, import.meta.env.PROD ? navigator.serviceWorker : undefined);
     this.transcripts = new Transcripts(this.api, this.store, (notice) => this.say(notice));
     this.store.onUnknown = () => this.soon();
     this.store.onHole = (id) => void this.transcripts.fill(id);
@@ -79,6 +87,7 @@ export class Client {
         this.state = state;
         if (state === "live") {
           void this.checkVersion();
+          void this.shell.keep().catch(() => {}); // it comes from the server then
           this.resume();
         }
         this.wasLive ||= state === "live";
@@ -120,21 +129,26 @@ export class Client {
 
   /** start reads what there is and follows the stream from there. */
   async start(): Promise<void> {
+    clearTimeout(this.starting);
+    this.starting = undefined;
     try {
       this.me = await this.api.get<Me>("/api/me");
       const listed = await this.sessions();
       this.link.start(listed.pos);
       await this.requests();
+      if (this.notice === text.link.unreachable) this.notice = null;
       void this.namePeople();
       this.touch();
       void this.push.start();
     } catch (err) {
       if (err instanceof ApiError && err.unauthorized) return;
       if (err instanceof ApiError && err.status === 403) return this.say(err.message);
-      this.say(err instanceof ApiError ? err.message : text.link.unreachable);
-      setTimeout(() => void this.start(), 1000);
+      const away = !(err instanceof ApiError) || (err.code === "" && [502, 503, 504].includes(err.status));
+      this.say(away ? text.link.unreachable : err.message);
+      this.starting = setTimeout(() => void this.start(), startsAfter);
     }
   }
+  private starting: ReturnType<typeof setTimeout> | undefined;
 
   async login(token: string): Promise<void> {
     this.me = await this.api.post<Me>("/api/login", { token });
@@ -144,10 +158,11 @@ export class Client {
     for (const open of this.store.open.values()) void this.transcripts.read(open);
   }
 
-  /** logout also ends the notifications of this browser. */
+  /** logout also ends the notifications of this browser, and deletes what it keeps of the page. */
   async logout(): Promise<void> {
     await this.push.off().catch((err: Error) => this.say(err.message));
     await this.api.post("/api/logout");
+    await this.shell.forget().catch(() => {});
     location.reload();
   }
 
@@ -203,7 +218,14 @@ export class Client {
 
   /** tryNow connects at once. */
   tryNow() {
-    this.link.retry();
+    if (this.me) this.link.retry();
+    else if (this.starting !== undefined) void this.start();
+  }
+
+  /** reload loads the page that the server has now. */
+  async reload(): Promise<void> {
+    await this.shell.renew();
+    location.reload();
   }
 
   /** retry sends the message of a turn again that ended before the agent did anything. */

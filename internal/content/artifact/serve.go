@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"time"
@@ -15,6 +16,12 @@ func (s *Store) Serve(w http.ResponseWriter, r *http.Request, id string, downloa
 		return err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
+	ServeContent(w, r, ref, content, download)
+	return nil
+}
+
+// ServeContent answers a request with the content of an artifact, or with a version of it that ref describes.
+func ServeContent(w http.ResponseWriter, r *http.Request, ref Ref, content io.ReadSeeker, download bool) {
 	header := w.Header()
 	header.Set("Content-Type", ref.ContentType)
 	header.Set("ETag", `"`+ref.Hash+`"`)
@@ -28,5 +35,4 @@ func (s *Store) Serve(w http.ResponseWriter, r *http.Request, id string, downloa
 	}
 	header.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": ref.Name}))
 	http.ServeContent(w, r, "", time.UnixMilli(ref.CreatedAt), content)
-	return nil
 }

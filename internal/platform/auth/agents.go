@@ -28,7 +28,7 @@ func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 				o.refuse(w, r, err)
 				return
 			}
-			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), agentPrincipal(session))))
+			next.ServeHTTP(w, r.WithContext(WithPrincipal(r.Context(), AgentPrincipal(session))))
 		})
 	}
 }

@@ -72,8 +72,8 @@ type Principal struct {
 // ownerPrincipal returns the principal of HARNESS_AUTH_TOKEN or the owner's token.
 func ownerPrincipal() Principal { return Principal{Actor: "token", Role: RoleOwner} }
 
-// agentPrincipal returns the principal of a runtime's process, with its session if known.
-func agentPrincipal(session string) Principal {
+// AgentPrincipal returns the principal of a runtime's process, with its session if known.
+func AgentPrincipal(session string) Principal {
 	principal := Principal{Actor: "agent", Role: RoleAgent, Session: session}
 	if session != "" {
 		principal.Actor += ":" + session

@@ -90,6 +90,8 @@ var sentences = sync.OnceValue(func() []sentence {
 			`\bthe model [\x60'"]\S+[\x60'"] does not exist\b|\bno endpoints found for\b|^(?:internal error: )?model: \S+(?: \{|$)`)},
 		{http.StatusRequestEntityTooLarge, regexp.MustCompile(`(?i)\brequest (?:entity )?(?:is )?too large\b|` +
 			`\bpayload too large\b|\brequest exceeds the maximum size\b`)},
+		{http.StatusTooManyRequests, regexp.MustCompile(`(?i)\brate[ _-]?limit|\btoo many requests\b|\bexceeded your current quota\b`)},
+		{529, regexp.MustCompile(`(?i)\bprovider is overloaded\b`)},
 	}
 })
 

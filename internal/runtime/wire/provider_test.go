@@ -57,9 +57,14 @@ func TestSentencesWithAStatus(t *testing.T) {
 		"Your credit balance is too low to access the Anthropic API.":      402,
 		"Internal error: Request too large (max 32MB). Accumulated images": 413,
 		"<html><title>413 Request Entity Too Large</title></html>":         413,
-		"there's an issue with 404 lines":                                  0,
-		"the model says does not exist":                                    0,
-		strings.Repeat("x", saidAtMost) + "API Error: 404":                 0,
+		"Rate limit reached for requests":                                  429,
+		"This request would exceed your account's rate_limit.":             429,
+		"Too Many Requests": 429,
+		"You exceeded your current quota, please check your plan": 429,
+		"Provider is overloaded":                                  529,
+		"there's an issue with 404 lines":                         0,
+		"the model says does not exist":                           0,
+		strings.Repeat("x", saidAtMost) + "API Error: 404":        0,
 	} {
 		if status := StatusIn(text); status != want {
 			t.Errorf("%q has status %d, want %d", text, status, want)

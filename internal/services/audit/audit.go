@@ -64,6 +64,7 @@ func kinds() map[string]bool {
 		"turn.failed", "turn.retrying", "session.started_by_session",
 		"configuration.loaded", "default_controls.changed", "store.refused", "store.mended", "store.damaged",
 		"access_token.created", "access_token.changed", "access_token.revoked", "login.began", "login.changed", "login.ended",
+		"price.set", "price.removed",
 	} {
 		all[kind] = true
 	}

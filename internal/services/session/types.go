@@ -59,7 +59,7 @@ type Session struct {
 	Runtime string
 	// RuntimeSessionID is the runtime's id of the conversation, unique within the runtime.
 	RuntimeSessionID string
-	// RunsModel is the model that the runtime reported when the session was opened; it is not stored.
+	// RunsModel is the model that the runtime last reported for the session, "" if unknown.
 	RunsModel string
 	NodeID    string
 	ProjectID *string

@@ -11,6 +11,7 @@ const (
 	UsageByProject UsageBy = "project"
 	UsageBySession UsageBy = "session"
 	UsageByRuntime UsageBy = "runtime"
+	UsageByModel   UsageBy = "model"
 )
 
 // UsageQuery selects usage; "" or 0 selects all.
@@ -24,9 +25,32 @@ type UsageQuery struct {
 	Limit int
 }
 
-// Usage is the total of the day, project, session or runtime in Key; a day is in ms.
+// Usage is the total of the day, project, session, runtime or model in Key; a day is in ms.
 type Usage struct {
 	Key      string
 	Requests int64
+	// Sessions counts the sessions that used something.
+	Sessions int64
 	wire.Tokens
+	// Cost is in millionths of a US dollar, without the Unpriced tokens, whose models had no price on their day.
+	Cost, Unpriced int64
+}
+
+// UsageSum is usage in groups. UnpricedModels lists the known models without a price, the most used first.
+type UsageSum struct {
+	Rows           []Usage
+	Total          Usage
+	UnpricedModels []string
+}
+
+// Price is what a model costs from a day on (ms, UTC), in millionths of a US dollar per million tokens.
+type Price struct {
+	// ID is "" for a built-in price.
+	ID string
+	// Model is a name, or the start of names followed by *.
+	Model                 string
+	Since                 int64
+	Input, Cached, Output int64
+	// Actor set it.
+	Actor string
 }

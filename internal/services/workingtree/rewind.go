@@ -36,7 +36,9 @@ const rewindPrefix = "rewind:"
 type Step struct{ ID, SessionID, Folder, Now, Then string }
 
 // name returns the name of the states of a rewind that is not done.
-func (p Step) name() string { return refName(p.SessionID) + "/rewinds/" + hex.EncodeToString([]byte(p.ID)) }
+func (p Step) name() string {
+	return refName(p.SessionID) + "/rewinds/" + hex.EncodeToString([]byte(p.ID))
+}
 
 // KeepStates keeps the states of a rewind until Restore is done.
 func (s *Service) KeepStates(ctx context.Context, step Step) error {

@@ -75,7 +75,8 @@ func (s *Service) Begin(ctx context.Context, sessionID, path string) (named func
 			if tree == "" {
 				return
 			}
-			if err := s.keep(s.running, sessionID, path, turnName(at, turnID)+"/0", tree); err != nil && s.running.Err() == nil {
+			begun := turn{name: turnName(at, turnID), id: turnID, before: tree}
+			if err := s.keep(s.running, sessionID, path, begun); err != nil && s.running.Err() == nil {
 				s.log(err, sessionID, "the state of a folder before a turn could not be stored")
 			}
 		}()
@@ -121,14 +122,30 @@ func (s *Service) capture(ctx context.Context, one *folder) error {
 	return nil
 }
 
-// keep stores a state under its turn.
-func (s *Service) keep(ctx context.Context, sessionID, path, name, tree string) error {
+// keep stores the state before a turn.
+func (s *Service) keep(ctx context.Context, sessionID, path string, begun turn) error {
 	one, err := s.watch(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer one.mu.Unlock()
-	return one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+name, tree)
+	if err := one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+begun.name+"/0", begun.before); err != nil {
+		return err
+	}
+	seen, _, err := one.seen(ctx)
+	if err == nil && seen == "" { // the first turn of the folder
+		err = one.see(ctx, begun.before, begun.begin(), 0)
+	}
+	if err != nil {
+		return err
+	}
+	turns, err := one.turnsOf(ctx, sessionID)
+	for _, known := range turns {
+		if known.id == begun.id && known.after == "" { // else it has ended already
+			one.active[sessionID] = begun
+		}
+	}
+	return err
 }
 
 // turnName names a turn that begins, or ends, at a time. Names have the order of the turns.
@@ -171,14 +188,19 @@ func (s *Service) captureAfter(ctx context.Context, sessionID, path, turnID stri
 	if err != nil {
 		return err
 	}
-	name := turnName(s.opts.Clock(), turnID)
+	ended := turn{name: turnName(s.opts.Clock(), turnID), id: turnID}
 	for _, turn := range turns {
 		if turn.id == turnID {
-			name = turn.name
+			ended = turn
 		}
 	}
-	if err := one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+name+"/1", one.state.Tree); err != nil {
+	ended.after = one.state.Tree
+	if err := one.shadow.Keep(ctx, refName(sessionID)+turnsName+"/"+ended.name+"/1", ended.after); err != nil {
 		return err
+	}
+	delete(one.active, sessionID)
+	if err := one.carryTurn(ctx, sessionID, ended, s.opts.Clock()); err != nil {
+		s.log(err, sessionID, "the lines that a turn wrote are not known as its own")
 	}
 	for ; len(turns) >= keptTurns; turns = turns[1:] {
 		if err := one.shadow.Drop(ctx, refName(sessionID)+turnsName+"/"+turns[0].name); err != nil {
@@ -266,6 +288,7 @@ func (s *Service) Forget(sessionID, path string) {
 
 // forget removes the states of a session. The last session of a folder takes the shadow with it. The folder is locked.
 func (s *Service) forget(ctx context.Context, one *folder, sessionID string) error {
+	delete(one.active, sessionID)
 	if err := one.shadow.Drop(ctx, refName(sessionID)); err != nil {
 		return err
 	}

@@ -54,11 +54,11 @@ type Service struct {
 	// updating are the sessions whose folder is about to be read for an update.
 	updating map[string]bool
 	// tails are closed at the end of the last work on a session's turns: it is done in order.
-	tails map[string]chan struct{}
-	stopped  bool
-	work     sync.WaitGroup
-	running  context.Context // ends with Stop
-	end      context.CancelFunc
+	tails   map[string]chan struct{}
+	stopped bool
+	work    sync.WaitGroup
+	running context.Context // ends with Stop
+	end     context.CancelFunc
 }
 
 // folder is one watched folder.
@@ -70,6 +70,7 @@ type folder struct {
 	state    shadow.State
 	captured time.Time // the end of the last capture
 	turns    turnCache
+	active   map[string]turn // the running turns, by session
 	// published are the trees of the last updates, by session.
 	published map[string]string
 
@@ -168,7 +169,7 @@ func (s *Service) folder(path string) *folder {
 	defer s.mu.Unlock()
 	one := s.folders[path]
 	if one == nil {
-		one = &folder{path: path}
+		one = &folder{path: path, active: map[string]turn{}}
 		s.folders[path] = one
 	}
 	return one

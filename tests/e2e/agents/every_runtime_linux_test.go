@@ -217,6 +217,11 @@ func (c *conversation) begins(t *testing.T, server *programtest.Server, events *
 	}
 	c.session = server.CreateSession(body)
 	c.turn = server.Send(c.session, c.command("touch "+c.file))
+	apart := filepath.Join(server.Workspace, c.name+"-beside")
+	if err := os.Mkdir(apart, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	body["cwd"] = apart // two turns in one folder have no lines of their own
 	beside := server.CreateSession(body)
 	if whole {
 		c.wholeTurn(t, server, events, beside)
@@ -232,7 +237,7 @@ func (c *conversation) begins(t *testing.T, server *programtest.Server, events *
 // wholeTurn checks a turn as clients written for codex see it: they get frames and entries that they know, with the
 // content that they show.
 func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, events *programtest.Follower, session string) {
-	made := filepath.Join(server.Workspace, c.name+".txt")
+	made := filepath.Join(server.Workspace, c.name+"-beside", c.name+".txt")
 	view := server.Follow("after=0&view=console")
 	turn := server.Send(session, c.command("echo said-by-"+c.name)+" MOCK_PATCH["+made+"] "+c.plan)
 	asked := 0
@@ -288,6 +293,7 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 		t.Errorf("no diff in %v", programtest.Entry(t, entries, "fileChange"))
 	}
 	requireChanged(t, server, session, turn, filepath.Base(made))
+	requireBlamed(t, server, session, turn, filepath.Base(made))
 	view.Find("an update of the changes of "+session, func(f programtest.Frame) bool { // WT-12
 		return f.Type == "session_changes_updated" && *f.ThreadID == session && programtest.Text(f.Decoded(), "files") != "0"
 	})
@@ -329,6 +335,18 @@ func requireChanged(t *testing.T, server *programtest.Server, session, turn, fil
 		}) {
 			t.Errorf("the changes%s of turn %s without %s: %v", query, turn, file, files)
 		}
+	}
+}
+
+// WT-64: requireBlamed fails unless the lines of a new file name the turn, its message and the approval.
+func requireBlamed(t *testing.T, server *programtest.Server, session, turn, file string) {
+	t.Helper()
+	blame := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/blame?path="+file, nil)
+	lines, _ := blame["lines"].([]any)
+	if len(lines) != 1 || programtest.Text(lines[0], "turnId") != turn || programtest.Text(lines[0], "sessionId") != session ||
+		programtest.Text(lines[0], "certain") != "true" || !strings.Contains(programtest.Text(lines[0], "prompt"), "MOCK_") ||
+		programtest.Text(lines[0], "approvalId") == "" {
+		t.Errorf("the lines of %s in turn %s: %v", file, turn, blame)
 	}
 }
 

@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	fencetest.Play()
+	rob()
 	programtest.Main(m)
 }

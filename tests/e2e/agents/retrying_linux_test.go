@@ -163,7 +163,7 @@ func showsAnAttemptAtOnce(t *testing.T, s *programtest.Site, server *programtest
 		noticed.Sub(seen["the first refusal"]), refusals, time.Since(noticed))
 }
 
-// Turns count with the usage of each, even if each ran in a separate process.
+// Turns count with the usage of each, even if each ran in a separate process, and with the model of the runtime. MO-01
 func TestTurnsOfKilledAgentsCount(t *testing.T) {
 	t.Parallel()
 	runtimes := []string{"codex", "claude", "opencode", "gemini"} // one of each adapter
@@ -198,6 +198,13 @@ func TestTurnsOfKilledAgentsCount(t *testing.T) {
 			if got := used(); first == 0 || got != 2*first {
 				t.Errorf("two equal turns used %v, and the first one %v", got, first)
 			}
+			models := server.Want(http.StatusOK, http.MethodGet, "/api/usage?by=model&session="+session, nil)["data"].([]any)
+			if name := programtest.Text(models[0], "key"); len(models) != 1 || name == "unknown" {
+				t.Errorf("the usage by model is %v", models)
+			} else {
+				t.Logf("its model is %s", name)
+			}
+			saysWhatIsWrong(t, server, runtime)
 		})
 	}
 	server.Stop()

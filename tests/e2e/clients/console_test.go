@@ -53,26 +53,47 @@ func requireConsole(t *testing.T) {
 
 // front is a proxy in front of a server, with an address that stays the same while servers are killed and started. It
 // keeps the host of the request, like a proxy.
-func front(t *testing.T) (address string, to func(server *programtest.Server)) {
+type front struct {
+	address string
+	target  atomic.Pointer[url.URL]
+	// build renames the files of the console, as a new build does; nil leaves them.
+	build atomic.Pointer[otherBuild]
+}
+
+func newFront(t *testing.T) *front {
 	t.Helper()
-	var target atomic.Pointer[url.URL]
+	f := &front{}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target.Load())
+			r.SetURL(f.target.Load())
 			r.Out.Host = r.In.Host
+			if b := f.build.Load(); b != nil {
+				b.request(r.Out)
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if b := f.build.Load(); b != nil {
+				return b.response(r)
+			}
+			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
 	})
 	t.Cleanup(proxy.Close)
-	return proxy.URL, func(server *programtest.Server) {
-		u, err := url.Parse(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target.Store(u)
+	f.address = proxy.URL
+	return f
+}
+
+// to has the proxy pass requests on to a server.
+func (f *front) to(t *testing.T, server *programtest.Server) {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
 	}
+	f.target.Store(u)
 }
 
 // pushService receives pushed messages. next serves each as base64.
@@ -138,8 +159,9 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	s.Env = append(s.Env, "ANTHROPIC_BASE_URL="+s.Model.Root())
 	s.Extension("suggester", map[string]string{"events.js": consoleExtension})
 	server := s.Start()
-	address, to := front(t)
-	to(server)
+	proxy := newFront(t)
+	address := proxy.address
+	proxy.to(t, server)
 	server.Eventually("codex is ready", func() bool {
 		answer, err := http.Get(server.URL + "/readyz") //nolint:noctx // the test's patience bounds it
 		if err != nil {
@@ -167,10 +189,15 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	order("start", func(r *http.Request) {
 		s.Env = append(slices.Clone(environment), r.URL.Query()["env"]...)
 		server = s.Start()
-		to(server)
+		proxy.to(t, server)
 	})
 	order("extension", func(r *http.Request) {
 		s.Extension(r.URL.Query().Get("name"), map[string]string{"events.js": r.URL.Query().Get("code")})
+	})
+	order("build", func(r *http.Request) {
+		if proxy.build.Store(nil); r.URL.Query().Has("new") {
+			proxy.build.Store(newBuild(t))
+		}
 	})
 	order("release", func(r *http.Request) { s.Model.Release(r.URL.Query().Get("name")) })
 	control.Handle("POST /pushed", pushed)

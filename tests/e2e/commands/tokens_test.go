@@ -282,6 +282,25 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if listed := u.must("tokens", "list"); !strings.Contains(listed, "nightly") || !strings.Contains(listed, "active") {
 		t.Errorf("listed is %s", listed)
 	}
+	// Who may read sees prices; only an administrator sets them. MO-03
+	price := programtest.Object{"model": "m", "inputMicros": 1, "cachedInputMicros": 1, "outputMicros": 1}
+	if status, _ := by(i, secret, http.MethodPost, "/api/prices", price); status != http.StatusForbidden {
+		t.Errorf("a viewer sets a price: %d", status)
+	}
+	requireBy(i, secret, http.StatusOK, http.MethodGet, "/api/prices", nil)
+	id := strings.TrimSpace(u.must("prices", "set", "own-model*", "--input", "1.25", "--cached", "0.125", "--output", "10",
+		"--from", "2026-01-02"))
+	if listed := strings.Join(strings.Fields(u.must("prices", "list")), " "); !strings.Contains(listed,
+		"own-model* 2026-01-02 1.25 0.125 10 local") || !strings.Contains(listed, "built in") {
+		t.Errorf("the prices are %s", listed)
+	}
+	u.must("prices", "remove", id)
+	if listed := u.must("prices", "list"); strings.Contains(listed, "own-model") {
+		t.Errorf("a removed price is listed: %s", listed)
+	}
+	if audit := u.must("audit", "export"); strings.Count(audit, "price.set") != 1 || strings.Count(audit, "price.removed") != 1 {
+		t.Errorf("the audit log has %s", audit)
+	}
 	u.must("tokens", "role", "nightly", "admin")
 	if status, _ := by(i, secret, http.MethodGet, "/api/tokens", nil); status != http.StatusOK {
 		t.Errorf("an admin's token is answered %d", status)
@@ -299,6 +318,8 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		{[]string{"tokens", "create", "x", "--role", "king"}, 1, "role"},
 		{[]string{"tokens", "create", "x", "--role", "ci", "--expires", "soon"}, 2, "90d"},
 		{[]string{"tokens", "revoke", "nightly"}, 1, "tokens list"},
+		{[]string{"prices", "set", "m", "--input", "1", "--cached", "0.1"}, 2, "--output is required"},
+		{[]string{"prices", "remove", "unknown"}, 1, "no price"},
 	} {
 		code, stdout, stderr := u.run("", c.args...)
 		if code == 0 || c.code == 2 && code != 2 || !strings.Contains(stderr, c.says) {

@@ -185,7 +185,7 @@ func (n *nodes) message(t *testing.T, path string) (status, after int, answer pr
 }
 
 // A server accepts requests only from nodes with a certificate of its CA, and sends requests only to such nodes. It
-// does not forward a forwarded request again.
+// does not forward a forwarded request again. MC-42: see stolen.
 func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)
@@ -199,7 +199,7 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 		}
 		return []string{"HARNESS_NODE_TLS_DIR=" + dir}, files
 	}
-	n := newNodes(t, withPort())
+	n := newNodes(t, withPort(), programtest.WithEnv("HARNESS_CONTROL_AGENTS=write"))
 	n.b.Stop()
 	n.a.Stop()
 	envA, _ := given(ours, "a")
@@ -232,6 +232,9 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 		}
 		answer.Body.Close()
 	}
+
+	n.stolen(t, client, ofB, session)
+	n.b.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/rename", programtest.Object{"title": "from b"})
 
 	n.b.Stop()
 	envB, _ = given(theirs, "b")

@@ -12,11 +12,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// MC-39: see stopsATree.
+// MC-39: see stopsATree. MC-40: see agentsReachOtherNodes. MC-41: see queuesElsewhere.
 // The owner of the named session executes JSON-RPC calls, whichever node gets them.
 func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	t.Parallel()
-	n := newNodes(t, withPort(), programtest.WithRaceDetector())
+	n := newNodes(t, withPort(), programtest.WithRaceDetector(), programtest.WithEnv("HARNESS_CONTROL_AGENTS=write"))
 	session := n.a.CreateSession(untrusted)
 	events := n.b.Follow("threadId=" + session)
 	call := func(method string, params programtest.Object) programtest.Object {
@@ -45,6 +45,8 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 		t.Errorf("the stopped turn ended %s", status)
 	}
 	n.stopsATree(t)
+	n.agentsReachOtherNodes(t)
+	n.queuesElsewhere(t)
 	if calls := n.siteB.Calls(session); len(calls) > 0 {
 		t.Errorf("the codex of the other node got %v", calls)
 	}
@@ -85,13 +87,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 func (n *nodes) stopsATree(t *testing.T) {
 	t.Helper()
 	parent, below := n.a.CreateSession(untrusted), n.b.CreateSession(untrusted)
-	err := dbtest.Connect(t, n.siteA.Store()).Update(t.Context(), func(tx database.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `insert into session_lineage values ($1, $2, $2, 1, '', 'k', '', 0)`, below, parent)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n.descends(t, below, parent)
 	events := n.b.Follow("threadId=" + below)
 	turn := n.b.Send(below, "MOCK_HOLD[below]")
 	if err := n.siteB.Model.WaitHeld(t.Context(), "below"); err != nil {

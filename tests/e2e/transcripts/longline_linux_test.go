@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"harness/tests/dbtest"
 	"harness/tests/programtest"
@@ -215,4 +216,68 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 	server.Eventually("the extension gets the next one", func() bool {
 		return strings.Contains(server.Log(), "asked for 0")
 	})
+}
+
+// MC-44: a text of 100 MiB is read over MCP in bounded answers, from its beginning to its end, at a bounded cost.
+func TestAHugeTextOverTheControl(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s, mib := programtest.New(t, programtest.WithEngine(engine)), 100
+			if s.Detecting {
+				mib = 24
+			}
+			real := s.Start("HARNESS_DETACH_GRACE_MS=0")
+			real.WaitRuntime()
+			session := real.CreateSession(nil)
+			real.Stop()
+			server := sayLongLines(s, mib)
+			server.say(longLines(session)["answer"])
+			client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).
+				Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: server.URL + "/mcp/control"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			read := func(in programtest.Object) programtest.Object {
+				t.Helper()
+				in["session"] = session
+				got, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "read_transcript", Arguments: in})
+				if err != nil || got.IsError {
+					t.Fatalf("%v: %+v, %v", in, got, err)
+				}
+				answer, _ := got.StructuredContent.(map[string]any)
+				return answer
+			}
+			forgetPeak(t, server.Cmd.Process.Pid)
+			before := peakKiB(t, server.Cmd.Process.Pid)
+			entries, _ := read(programtest.Object{"limit": 50})["entries"].([]any)
+			one, _ := entries[len(entries)-1].(map[string]any)
+			const line = "said \"\\n\"\n" // 14 bytes of JSON
+			end := int64(mib<<20/14) * int64(len(line))
+			for offset := int64(0); ; {
+				text, next := programtest.Text(one, "text"), int64(0)
+				if value, is := one["next_offset"].(float64); is {
+					next = int64(value)
+				}
+				at := int(offset % int64(len(line)))
+				if want := strings.Repeat(line, 900)[at : at+len(text)]; text != want || len(text) > 8000 || next != 0 && next != offset+int64(len(text)) ||
+					next == 0 && offset+int64(len(text)) != end {
+					t.Fatalf("at %d of %d: %d bytes, then %d: %.100q", offset, end, len(text), next, text)
+				}
+				if offset = next; offset == 0 {
+					break
+				}
+				if offset > 16_000 && offset < end-20_000 { // the middle, then the end
+					offset = end - 20_000 + offset%3
+				}
+				id := programtest.Text(entries[len(entries)-1], "id")
+				one = read(programtest.Object{"entry": id, "offset": offset})
+			}
+			if cost := peakKiB(t, server.Cmd.Process.Pid) - before; cost > mib<<10/2 && !s.Detecting {
+				t.Errorf("a text of %d MiB costs %d MiB to read", mib, cost>>10)
+			}
+			server.Stop()
+		})
+	}
 }

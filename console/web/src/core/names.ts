@@ -20,5 +20,13 @@ export function within(path: string, folder: string | undefined): string {
   return start && path.startsWith(start) ? path.slice(start.length) : path;
 }
 
+/** size is a number of bytes, as people read it. */
+export function size(bytes: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let at = 0;
+  for (; bytes >= 1000 && at < units.length - 1; at++) bytes /= 1000;
+  return `${at > 0 && bytes < 10 ? bytes.toFixed(1) : Math.round(bytes)} ${units[at]}`;
+}
+
 /** titleOf is a session's title; what the server calls one without a message is said in the page's language. */
 export const titleOf = ({ title, titleSource }: Session) => (title === "" || (titleSource !== "user" && title === "New session") ? text.list.fresh : title);

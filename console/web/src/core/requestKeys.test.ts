@@ -59,7 +59,7 @@ function lines(n: number): string[] {
   return all;
 }
 
-test("of 901,632 typed lines only one letter and Enter decide, in the inbox behind its own commands", () => {
+test("of 901,632 typed lines only one letter and Enter decide, in the inbox behind its own commands", { timeout: 60_000 }, () => {
   const deciders = new Set<string>();
   let typed = 0;
   for (const text of lines(9392)) {

@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Answer } from "../api/answers";
 import { text } from "../text";
 import { useClient } from "../ui/hooks";
@@ -16,6 +16,7 @@ export function Login() {
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const again = client.me !== null;
+  useEffect(() => field.current?.focus(), []);
   const methods = useAnswer(() => client.api.get<Answer<"/api/login/methods">>("/api/login/methods"), []);
   const providers = methods.answer?.providers ?? [];
   const submit = async () => {
@@ -40,7 +41,7 @@ export function Login() {
         <div>
           <label htmlFor="token">{words.token}</label>
           <span className="secret">
-            <input id="token" ref={field} type={shown ? "text" : "password"} name="token" autoComplete="current-password" autoFocus aria-invalid={failure !== null} aria-describedby={failure === null ? "token-where" : "token-failure"} value={token} onChange={(e) => setToken(e.target.value)} />
+            <input id="token" ref={field} type={shown ? "text" : "password"} name="token" autoComplete="current-password" aria-invalid={failure !== null} aria-describedby={failure === null ? "token-where" : "token-failure"} value={token} onChange={(e) => setToken(e.target.value)} />
             <button type="button" className="ghost icon" aria-label={shown ? words.hide : words.show} aria-pressed={shown} onClick={() => setShown(!shown)}><Icon name="eye" /></button>
           </span>
           {failure && <p id="token-failure" className="failure small" role="alert">{failure}</p>}

@@ -7,6 +7,9 @@ import { useAnswer } from "../ui/useAnswer";
 
 const words = text.set;
 
+/** focus puts the focus into a field that was just drawn. */
+const focus = (field: HTMLInputElement | null) => field?.focus();
+
 /** Projects group sessions; each can have a folder of its own. */
 export function Projects() {
   const client = useClient();
@@ -44,7 +47,7 @@ function One({ project, run }: { project: Project; run: (work: () => Promise<unk
   if (name !== null) {
     return (
       <li><form className="inline-form grow" onSubmit={(e) => { e.preventDefault(); void run(() => client.api.post(`${path}/rename`, { name })).then(() => setName(null)); }}>
-        <input className="grow" autoFocus value={name} aria-label={words.projectName} onChange={(e) => setName(e.target.value)} />
+        <input className="grow" ref={focus} value={name} aria-label={words.projectName} onChange={(e) => setName(e.target.value)} />
         <button type="submit" className="primary" disabled={name.trim() === ""}>{text.session.save}</button>
         <button type="button" onClick={() => setName(null)}>{text.session.cancel}</button>
       </form></li>

@@ -12,7 +12,7 @@ import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
 import { Menu, type Item } from "../ui/Menu";
 import { lineOf } from "../ui/Request";
-import { useShell } from "../ui/shellContext";
+import { useMedia, useShell } from "../ui/shellContext";
 
 const words = text.side;
 
@@ -148,6 +148,7 @@ export function SessionList() {
   const { filter, project, setFilter } = useShell();
   const [busy, setBusy] = useState(false);
   const [active, activate] = useState<string | null>(null);
+  const touch = useMedia("(hover: none)"); // then every row has its menu
   const current = at.startsWith("/s/") ? decodeURIComponent(at.slice(3).split("/")[0]!) : null;
   const archived = useArchived(filter === "archived", project);
   const { store } = client;
@@ -173,7 +174,7 @@ export function SessionList() {
           {(item) => "group" in item
             ? <h2 key={item.group.name + item.group.at}>{nameOf(item.group)}{["waiting", "running"].includes(item.group.name) && <span className="num"> {item.group.sessions.length}</span>}</h2>
             : <Row key={item.session.sessionId} session={item.session} request={oldest.get(item.session.sessionId)} current={item.session.sessionId === current} first={item.session.sessionId === first} now={now}
-                archived={filter === "archived"} active={item.session.sessionId === active} activate={activate} />}
+                archived={filter === "archived"} active={touch || item.session.sessionId === active} activate={activate} />}
         </Virtualizer>
         {filter !== "archived" && store.moreSessions && <p className="center"><button type="button" disabled={busy} onClick={() => void more()}>{text.list.more}</button></p>}
         {items.length === 0 && (filter !== "archived" || archived) && (

@@ -15,6 +15,7 @@ import { Icon, type IconName } from "../ui/Icon";
 import { Queue } from "../ui/Queue";
 import { lineOf } from "../ui/Request";
 import { RequestCard } from "../ui/RequestCard";
+import { spendOf, useSpend } from "../ui/spend";
 import { TranscriptView } from "../ui/TranscriptView";
 import { Unsent } from "../ui/Unsent";
 import { Panel, usePanel } from "./Panel";
@@ -42,6 +43,7 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
   useSignal(open.signal);
   useSignal(client.signal);
   const share = open.usage?.window ? Math.round((100 * open.usage.used) / open.usage.window) : null;
+  const spend = useSpend(open)?.total;
   const project = session?.projectId ? client.store.projects.get(session.projectId) : undefined;
   return (
     <header className="head">
@@ -54,6 +56,7 @@ function Header({ open, session, panel }: { open: Open; session: Session | undef
             <Fact icon="bot" title={session.runtime}>{agentName(session.runtime)}</Fact>
             {session.branch && <Fact icon="git-branch">{session.branch}</Fact>}
             <Fact icon="folder" title={session.cwd}>{project ?? session.cwd.split("/").at(-1) ?? session.cwd}</Fact>
+            {spend && spend.costMicros !== null && spend.totalTokens > 0 && <Fact title={text.usage.spend}>{spendOf(spend)}</Fact>}
             {share !== null && <Fact>{text.talk.share(share)}</Fact>}
           </div>
         )}

@@ -10,7 +10,7 @@ import { Before } from "../ui/Before";
 import { FolderChip, type Folders } from "../ui/FolderChip";
 import { useClient, useNow, useSignal } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
-import { SetUpChip, type SetUp } from "../ui/SetUpChip";
+import { SetUpChip, usualLevels, type Access, type SetUp } from "../ui/SetUpChip";
 import { useAnswer } from "../ui/useAnswer";
 
 const words = text.start;
@@ -18,7 +18,7 @@ const words = text.start;
 const draft = "new";
 const mouse = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
 
-/** body is what a new session is made with: only what was chosen. */
+/** body is what a new session is made with: what was chosen, and the access to begin with. */
 const body = (folder: string, { runtime, model, levels }: SetUp) => ({
   ...(folder && { cwd: folder }), ...(runtime && { runtime }), ...(model && { model }), ...levels,
 });
@@ -45,13 +45,16 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
     if (typed !== null) setSaid(typed); // by the search, also while this page is shown
   }, [typed]);
   useEffect(() => client.drafts.set(draft, said), [client, said]);
+  const readAccess = async (): Promise<Access> => (await client.api.get<Answer<"/api/setup">>("/api/setup")).access;
+  const access = useAnswer(readAccess, []).answer;
   const chosen = runtimes.find((r) => r.name === setUp.runtime) ?? usable(runtimes, client.store.sessions.values());
   const start = async () => {
     if (busy || said.trim() === "" || !chosen) return;
     setBusy(true);
     setFailure(null);
     try {
-      const session = await client.begin({ ...body(folder, { ...setUp, runtime: chosen.default ? setUp.runtime : chosen.name }), message: { text: said.trim() } });
+      const levels = { ...usualLevels(access ?? (await readAccess()), chosen), ...setUp.levels };
+      const session = await client.begin({ ...body(folder, { ...setUp, levels, runtime: chosen.default ? setUp.runtime : chosen.name }), message: { text: said.trim() } });
       client.drafts.set(draft, "");
       go(`/s/${encodeURIComponent(session.sessionId)}`);
     } catch (err) {
@@ -69,7 +72,7 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
         }} />
       <div className="prompt-bar">
         <FolderChip folder={folder} change={(path) => { setFolder(path); setFailure(null); }} />
-        {chosen && <SetUpChip runtimes={runtimes} chosen={chosen} setUp={setUp} change={setSetUp} />}
+        {chosen && <SetUpChip runtimes={runtimes} chosen={chosen} access={access} setUp={setUp} change={setSetUp} />}
         <button type="submit" className="primary" disabled={busy || said.trim() === "" || !chosen}><Icon name="arrow-up" />{words.start}</button>
       </div>
       {failure && <p className="failure" role="alert">{failure.message}</p>}

@@ -7,6 +7,7 @@ import { Markdown } from "../core/markdown";
 import { named } from "../core/names";
 import type { Author, Entry, Session } from "../core/types";
 import { text } from "../text";
+import { saveAs } from "../ui/saveAs";
 
 export type Format = "md" | "html" | "json";
 
@@ -36,9 +37,5 @@ export async function exportSession(client: Client, session: Session, format: Fo
   const nameOf = (entry: Entry) => (entry.role === "assistant" ? agentName(session.runtime) : entry.author ? named(entry.author) : text.talk.unknown);
   const markdown = () => markdownOf(session.title, entriesOf(all), nameOf);
   const file = format === "json" ? JSON.stringify({ session, ...all }, null, 2) : format === "md" ? markdown() : page(session.title, markdown());
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([file], { type: `${types[format]};charset=utf-8` }));
-  link.download = `${session.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "session"}.${format}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  saveAs(`${session.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "session"}.${format}`, types[format], file);
 }

@@ -143,9 +143,17 @@ export function german(counted: Counted): Texts {
       filter: "Anwenden", older: "Ältere", newest: "Neueste", pause: "Pausieren", go: "Weiter aktualisieren",
     },
     usage: {
-      title: "Verbrauch", none: "Kein Verbrauch in diesem Zeitraum.", by: "Gruppieren nach", since: "Zeitraum", days: (count) => (count === 1 ? "Heute" : `Letzte ${n(count, "Tag", "Tage")}`), total: "Summe", noProject: "Kein Projekt",
-      groups: { day: "Tag", project: "Projekt", session: "Sitzung", runtime: "Agent" },
-      columns: { requests: "Modellaufrufe", inputTokens: "Eingabe", cachedInputTokens: "Aus dem Cache", outputTokens: "Ausgabe", reasoningOutputTokens: "Überlegung", totalTokens: "Tokens" },
+      title: "Verbrauch", none: "Kein Verbrauch in diesem Zeitraum.", by: "Gruppieren nach", since: "Zeitraum", days: (count) => (count === 1 ? "Heute" : `Letzte ${n(count, "Tag", "Tage")}`), total: "Summe", noProject: "Kein Projekt", allProjects: "Alle Projekte",
+      groups: { session: "Sitzung", project: "Projekt", model: "Modell", runtime: "Agent", day: "Tag" },
+      columns: { requests: "Modellaufrufe", inputTokens: "Eingabe", cachedInputTokens: "Aus dem Cache", outputTokens: "Ausgabe", totalTokens: "Tokens" }, spend: "Kosten", csv: "Als CSV exportieren",
+      perDay: (money) => `${money} am Tag`, cached: (percent) => `${percent} % aus dem Cache gelesen`, calls: (sessions) => `in ${n(sessions, "Sitzung", "Sitzungen")}`, top: (shown, of) => `Die größten ${shown} von ${of}`,
+      spendPerDay: "Kosten pro Tag", tokensPerDay: "Tokens pro Tag", chart: (title, most, day) => `${title}: höchster Wert ${most} am ${day}`, asTable: "Als Tabelle zeigen",
+      noPrice: "Kein Preis", atLeast: (money) => `${money} oder mehr`, without: (tokens) => `${tokens} Tokens haben keinen Preis`, unknown: "Unbekanntes Modell",
+      unpriced: (models, tokens) => `Kein Preis für ${models}: In den Kosten fehlen ${tokens} Tokens.`, setPrice: "Preis festlegen",
+    },
+    prices: {
+      title: "Preise", note: (day) => `US-Dollar pro Million Tokens. Eingebaute Preise sind Listenpreise vom ${day}.`, model: "Modell", modelHint: "Modell oder Anfang mit *", input: "Eingabe", cached: "Eingabe aus dem Cache", output: "Ausgabe", from: "Gültig ab", always: "Immer",
+      builtIn: "Eingebaut", save: "Preis speichern", remove: (model) => `Preis von ${model} entfernen`,
     },
     extensions: {
       title: "Erweiterungen", none: "Noch keine Erweiterungen. Lege eine in den Ordner für Erweiterungen und lade neu.", reload: "Neu laden", reloaded: (count) => `${n(count, "Erweiterung", "Erweiterungen")} geladen`,
@@ -189,6 +197,11 @@ export function german(counted: Counted): Texts {
       unsent: "Noch nicht gesendete Nachrichten", willSend: "Wird gesendet, sobald der Server wieder da ist", notSent: (time) => `Seit ${time} nicht gesendet`,
       share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`, alsoIn: "auch in einer anderen Sitzung",
       move: "In Projekt verschieben …", moveDo: "Verschieben", copyLink: "Link kopieren", copyId: "ID kopieren", export: (format) => `Als ${format} exportieren`, compact: "Kontext verdichten",
+    },
+    files: {
+      mention: "Datei erwähnen",
+      title: "Dateien", empty: "Ein leerer Ordner.", more: "Mehr anzeigen", cut: "Dieser Ordner hat mehr Einträge, als hier stehen.", copy: "Pfad kopieren", range: (shown, all) => `Die ersten ${shown} von ${all}`,
+      closed: { secret: "Geheim", version_control: "Versionsverwaltung", server: "Gehört dem Server", outside: "Führt aus dem Ordner", special: "Besondere Datei", name: "Name ist kein UTF-8" },
     },
     broken: "Auf dieser Seite ist etwas schiefgegangen.",
     missing: "Diese Seite gibt es nicht.", toSessions: "Zu den Sitzungen",

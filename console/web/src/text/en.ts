@@ -140,9 +140,17 @@ export const text = {
     filter: "Apply", older: "Older", newest: "Newest", pause: "Pause updates", go: "Resume updates",
   },
   usage: {
-    title: "Usage", none: "No usage in this period.", by: "Group by", since: "Period", days: (count: number) => (count === 1 ? "Today" : `Last ${n(count, "day")}`), total: "Total", noProject: "No project",
-    groups: { day: "Day", project: "Project", session: "Session", runtime: "Agent" },
-    columns: { requests: "Model calls", inputTokens: "Input", cachedInputTokens: "Cached", outputTokens: "Output", reasoningOutputTokens: "Reasoning", totalTokens: "Tokens" },
+    title: "Usage", none: "No usage in this period.", by: "Group by", since: "Period", days: (count: number) => (count === 1 ? "Today" : `Last ${n(count, "day")}`), total: "Total", noProject: "No project", allProjects: "All projects",
+    groups: { session: "Session", project: "Project", model: "Model", runtime: "Agent", day: "Day" },
+    columns: { requests: "Model calls", inputTokens: "Input", cachedInputTokens: "Cached", outputTokens: "Output", totalTokens: "Tokens" }, spend: "Spend", csv: "Export CSV",
+    perDay: (money: string) => `${money} a day`, cached: (percent: number) => `${percent}% read from cache`, calls: (sessions: number) => `in ${n(sessions, "session")}`, top: (shown: string, of: string) => `Top ${shown} of ${of}`,
+    spendPerDay: "Spend per day", tokensPerDay: "Tokens per day", chart: (title: string, most: string, day: string) => `${title}: highest ${most} on ${day}`, asTable: "Show as table",
+    noPrice: "No price", atLeast: (money: string) => `${money} or more`, without: (tokens: string) => `${tokens} tokens have no price`, unknown: "Unknown model",
+    unpriced: (models: string, tokens: string) => `No price for ${models}: the spend leaves out ${tokens} tokens.`, setPrice: "Set a price",
+  },
+  prices: {
+    title: "Prices", note: (day: string) => `US dollars per million tokens. Built-in prices are list prices of ${day}.`, model: "Model", modelHint: "Model, or a prefix with *", input: "Input", cached: "Cached input", output: "Output", from: "Valid from", always: "Always",
+    builtIn: "Built in", save: "Save price", remove: (model: string) => `Remove the price of ${model}`,
   },
   extensions: {
     title: "Extensions", none: "No extensions yet. Add one to the extensions folder, then reload.", reload: "Reload", reloaded: (count: number) => `${n(count, "extension")} loaded`,
@@ -187,6 +195,11 @@ export const text = {
     unsent: "Messages not sent yet", willSend: "Sent once the server is back", notSent: (time: string) => `Not sent since ${time}`,
     share: (percent: number) => `${percent}% context`, showPanel: "Show side panel", hidePanel: "Hide side panel", noChanges: "No changes yet.", byAgent: "Edited by the agent", sinceStart: "Since the first turn", binary: "A binary file.", skipped: (count: number) => `${n(count, "path")} not compared`, alsoIn: "also in another session",
     move: "Move to project…", moveDo: "Move", copyLink: "Copy link", copyId: "Copy ID", export: (format: string) => `Export as ${format}`, compact: "Compact context",
+  },
+  files: {
+    mention: "Mention a file",
+    title: "Files", empty: "An empty folder.", more: "Show more", cut: "This folder has more entries than are listed.", copy: "Copy path", range: (shown: string, all: string) => `The first ${shown} of ${all}`,
+    closed: { secret: "Secret", version_control: "Version control", server: "The server’s own", outside: "Leads out of the folder", special: "Special file", name: "Name is not UTF-8" } as Record<string, string>,
   },
   broken: "Something went wrong on this page.",
   missing: "This page doesn’t exist.", toSessions: "Go to sessions",

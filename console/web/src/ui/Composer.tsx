@@ -8,6 +8,7 @@ import { Access } from "./Access";
 import { useClient, useSignal } from "./hooks";
 import { Icon } from "./Icon";
 import { imagesOf, readImage } from "./images";
+import { useMention } from "./Mention";
 import { Menu } from "./Menu";
 
 // The chosen effort, by session: it is sent with each message that starts a turn.
@@ -70,6 +71,7 @@ export function Composer({ open, session, stop }: ComposerProps) {
   const running = !!session?.activeTurnId;
   const takesImages = open.capabilities.images === true;
   const { text: draft, images, failure, busy } = composing;
+  const mention = useMention({ sessionId: open.sessionId, field, draft, write: (text) => composing.write(text) });
   useEffect(() => {
     const el = field.current;
     if (!el) return; // who may only read has no field
@@ -97,9 +99,12 @@ export function Composer({ open, session, stop }: ComposerProps) {
       }}>
       {failure && <p className="failure" role="alert">{failure}</p>}
       <Attached images={images} detach={detach} />
+      {mention.list}
       <textarea
-        ref={field} rows={1} value={draft} aria-label={text.composer.label} placeholder={placeholder}
-        onChange={(e) => composing.write(e.target.value)}
+        ref={field} rows={1} value={draft} aria-label={text.composer.label} placeholder={placeholder} {...mention.described}
+        onChange={(e) => { composing.write(e.target.value); mention.follow(e.target.selectionStart); }}
+        onBlur={() => mention.follow(null)}
+        onClick={() => mention.follow(null)}
         onPaste={(e) => {
           const pasted = imagesOf(e.clipboardData);
           if (!takesImages || pasted.length === 0) return;
@@ -107,6 +112,7 @@ export function Composer({ open, session, stop }: ComposerProps) {
           void attach(pasted);
         }}
         onKeyDown={(e) => {
+          if (mention.onKey(e)) return;
           // While an input method composes, Enter chooses a word.
           if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing || e.keyCode === 229) return;
           e.preventDefault();
@@ -115,6 +121,7 @@ export function Composer({ open, session, stop }: ComposerProps) {
       />
       <div className="composer-bar">
         {takesImages && <Attach attach={attach} />}
+        <button type="button" className="icon ghost wide-only" aria-label={text.files.mention} title={text.files.mention} onClick={mention.begin}><Icon name="at-sign" /></button>
         <Access open={open} session={session} effort={effort} onEffort={chooseEffort} onFailure={(why) => composing.fail(why)} />
         <span className="grow" />
         {running && <button type="button" className="icon bad phone-stop" aria-label={text.session.stop} onClick={stop}><Icon name="circle-stop" /></button>}

@@ -54,7 +54,7 @@ function Picker({ folder, pick }: { folder: string; pick: (folder: string) => vo
   return (
     <>
       <input type="text" role="combobox" aria-expanded="true" aria-controls="folder-list" aria-activedescendant={shown[place] && `folder-${place}`} aria-label={words.folder} data-first
-        value={typed} placeholder={words.anyFolder} spellCheck={false} autoComplete="off" autoCapitalize="off" onChange={(e) => { setTyped(e.target.value); setPlace(-1); }} onKeyDown={onKeyDown} />
+        value={typed} placeholder={words.anyFolder} spellCheck="false" autoComplete="off" autoCapitalize="off" onChange={(e) => { setTyped(e.target.value); setPlace(-1); }} onKeyDown={onKeyDown} />
       {shown.length > 0 && <p className="group-name">{searching ? words.matching : words.recent}</p>}
       <div id="folder-list" role="listbox" aria-label={words.folder}>
         {shown.map((one, at) => (

@@ -35,7 +35,7 @@ export function Notices() {
     <>
       {client.upgraded && (
         <div className="notice" role="status">
-          {text.upgrade.message} <button type="button" onClick={() => location.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
+          {text.upgrade.message} <button type="button" onClick={() => void client.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
         </div>
       )}
       {client.lostAt !== null && <Reconnecting since={client.lostAt} />}

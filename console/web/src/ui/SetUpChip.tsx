@@ -8,13 +8,13 @@ import { useClient } from "./hooks";
 import { Icon } from "./Icon";
 import { Layer } from "./Layer";
 import { levels as all, type Level } from "./Pickers";
-import { useAnswer } from "./useAnswer";
 
 const words = text.start;
 
 /** SetUp is what was chosen for a new session; what was not is the server's default. */
 export type SetUp = { runtime: string; model: string; levels: Partial<Record<Level, string>> };
-type Props = { runtimes: Runtime[]; chosen: Runtime; setUp: SetUp; change: (setUp: SetUp) => void };
+export type Access = Answer<"/api/setup">["access"];
+type Props = { runtimes: Runtime[]; chosen: Runtime; access: Access | null; setUp: SetUp; change: (setUp: SetUp) => void };
 
 /** useModels are those that a runtime offers, as far as they are known. */
 function useModels(runtime: Runtime): Model[] {
@@ -30,13 +30,8 @@ function useModels(runtime: Runtime): Model[] {
   return models;
 }
 
-/** useDefaults are the levels of new sessions, for those who may see them. */
-function useDefaults(): Controls | null {
-  const client = useClient();
-  const may = client.may("administer");
-  const { answer } = useAnswer(async () => (may ? client.api.get<Answer<"/api/server/settings">>("/api/server/settings") : null), [may]);
-  return answer?.defaults ?? null;
-}
+/** usualLevels are those to begin with: what people chose for this server, else to ask first. */
+export const usualLevels = (access: Access | null, runtime: Runtime): SetUp["levels"] => (access && !access.chosen ? (presets(runtime.capabilities).get("ask") ?? {}) : {});
 
 function Rules({ chosen, setUp, change }: Props) {
   return (
@@ -67,9 +62,8 @@ export function SetUpChip(props: Props) {
   const chip = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
   const models = useModels(chosen);
-  const defaults = useDefaults();
   const offered = presets(chosen.capabilities);
-  const levels = { ...defaults, ...setUp.levels } as Controls;
+  const levels = { ...props.access, ...usualLevels(props.access, chosen), ...setUp.levels } as Controls;
   const preset = presetOf(levels, offered);
   const model = models.find((m) => m.id === setUp.model) ?? models.find((m) => m.isDefault);
   const access = preset ? words.presets[preset] : Object.keys(setUp.levels).length > 0 ? words.custom : "";

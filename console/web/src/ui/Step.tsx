@@ -38,7 +38,7 @@ type CardProps = { entry: Entry; children: ReactNode; opened?: boolean; /** Ther
 function Card({ entry, children, opened = false, empty = false }: CardProps) {
   const [open, setOpen] = useState(opened);
   const exit = entry.item?.exitCode;
-  const length = became(entry) === "stopped" ? 0 : lengthOf(entry);
+  const length = ["", "failed"].includes(became(entry)) ? lengthOf(entry) : 0; // it ran
   return (
     <details className="card" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>

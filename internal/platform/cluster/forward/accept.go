@@ -62,57 +62,51 @@ func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 	return err
 }
 
-// cameKey marks the context of a request that came from another node, which is not forwarded again.
-type cameKey struct{}
-
-// Anew returns the context of a request of its own, which is forwarded even if ctx is of one that another node sent. A
-// chain of such requests must end.
-func Anew(ctx context.Context) context.Context { return context.WithValue(ctx, cameKey{}, nil) }
-
-// Guard passes requests on with the principal that the other node authenticated; it answers all others with 403.
+// Guard passes requests on with the principal that the other node authenticated; it answers all others with 403. A
+// request of an agent also needs the check of its session (CameFrom).
 func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, body, err := a.principal(w, r)
+		who, from, body, err := a.principal(w, r)
 		if err != nil {
 			telemetry.Log(r.Context()).Warn().Err(err).Msg("refused a request of another node")
 			refuse(w, err)
 			return
 		}
-		r = r.WithContext(context.WithValue(auth.WithPrincipal(r.Context(), who), cameKey{}, true))
+		r = r.WithContext(context.WithValue(auth.WithPrincipal(r.Context(), who), cameKey{}, from))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		next.ServeHTTP(w, r)
 	})
 }
 
 // principal returns the principal on whose behalf a node sends the request.
-func (a *Acceptor) principal(w http.ResponseWriter, r *http.Request) (auth.Principal, []byte, error) {
+func (a *Acceptor) principal(w http.ResponseWriter, r *http.Request) (who auth.Principal, from From, body []byte, err error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-		return auth.Principal{}, nil, errors.New("no certificate was shown")
+		return who, from, nil, errors.New("no certificate was shown")
 	}
 	shown, signatures := r.TLS.PeerCertificates[0], r.Header.Values(whoHeader)
 	if len(signatures) != 1 {
-		return auth.Principal{}, nil, fmt.Errorf("there must be one %s, not %d", whoHeader, len(signatures))
+		return who, from, nil, fmt.Errorf("there must be one %s, not %d", whoHeader, len(signatures))
 	}
 	said, err := read(signatures[0], shown.PublicKey)
 	if err != nil {
-		return auth.Principal{}, nil, err
+		return who, from, nil, err
 	}
 	peer, err := cluster.FindPeer(r.Context(), a.DB, said.Issuer)
 	switch {
 	case err != nil:
-		return auth.Principal{}, nil, fmt.Errorf("node %q: %w", said.Issuer, err)
+		return who, from, nil, fmt.Errorf("node %q: %w", said.Issuer, err)
 	case peer.Certificate != fingerprint(shown):
-		return auth.Principal{}, nil, fmt.Errorf("the certificate shown is not that of node %s", peer.NodeID)
+		return who, from, nil, fmt.Errorf("the certificate shown is not that of node %s", peer.NodeID)
 	case peer.Lease <= 0:
-		return auth.Principal{}, nil, fmt.Errorf("the lease of node %s is over", peer.NodeID)
+		return who, from, nil, fmt.Errorf("the lease of node %s is over", peer.NodeID)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return auth.Principal{}, nil, fmt.Errorf("read the body: %w", err)
+		return who, from, nil, fmt.Errorf("read the body: %w", err)
 	}
-	who, err := said.check(ask{from: peer.NodeID, to: a.Identity.NodeID, method: r.Method, uri: r.RequestURI, body: body,
+	who, err = said.check(ask{from: peer.NodeID, to: a.Identity.NodeID, method: r.Method, uri: r.RequestURI, body: body,
 		now: peer.Now})
-	return who, body, err
+	return who, From{peer.NodeID, said.Agent}, body, err
 }
 
 func refuse(w http.ResponseWriter, why error) {

@@ -87,7 +87,8 @@ type line struct {
 func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
 	ctx := r.Context()
 	principal, is := auth.PrincipalFrom(ctx)
-	if !is || !passes(principal.Role) || ctx.Value(cameKey{}) != nil {
+	agent := agentOf(ctx, principal)
+	if _, came := CameFrom(ctx); came || !is || agent == nil && !passes(principal.Role) {
 		return nil, ErrClientsTurn
 	}
 	peer, err := c.find(ctx, owner)
@@ -96,7 +97,7 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	}
 	uri := r.URL.RequestURI()
 	signature, err := c.Identity.sign(ask{from: c.Identity.NodeID, to: owner, method: r.Method, uri: uri, body: []byte(body),
-		now: peer.Now}, principal)
+		now: peer.Now, agent: agent}, principal)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,8 @@ func (n *node) client(t *testing.T, db *database.DB) *Client {
 }
 
 func asked(t *testing.T, who auth.Principal) *http.Request {
-	return httptest.NewRequestWithContext(auth.WithPrincipal(t.Context(), who), http.MethodPost, "/api/x%2Fy?z=1", nil)
+	ctx := WithAgent(auth.WithPrincipal(t.Context(), who), Agent{Session: "s", Turn: "t", Write: true})
+	return httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/x%2Fy?z=1", nil)
 }
 
 func issue(ca *certtest.Authority, id string) Files {
@@ -123,7 +124,7 @@ func TestOwnerGetsRequestAndPrincipal(t *testing.T) {
 		for name, files := range map[string][2]Files{"made": {}, "given": {issue(ca, "a"), issue(ca, "b")}} {
 			a, b := newNode(t, db, name+"-a", files[0], 0), newNode(t, db, name+"-b", files[1], 0)
 			client := b.client(t, db)
-			for _, who := range []auth.Principal{operator, {Actor: "token", Role: auth.RoleOwner},
+			for _, who := range []auth.Principal{operator, {Actor: "token", Role: auth.RoleOwner}, auth.AgentPrincipal("s"),
 				{Actor: "jwt:x", Role: auth.RoleMember, Signed: true, Projects: auth.LimitTo()}, {Actor: "ci", Role: auth.RoleCI}} {
 				status, body, err := answerOf(t, client, name+"-a", who)
 				if err != nil || status != http.StatusAccepted || body != "POST /api/x%2Fy?z=1 hello" {
@@ -153,6 +154,9 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		change(&changed)
 		return changed
 	}
+	of := func(session string) ask {
+		return with(func(a *ask) { a.agent = &Agent{Session: session, Write: true} })
+	}
 	for name, test := range map[string]struct {
 		signer *node
 		ask    ask
@@ -168,7 +172,11 @@ func TestWhatWasNotSignedIsRefused(t *testing.T) {
 		"another body":             {b, with(func(a *ask) { a.body = []byte("hello!") }), operator},
 		"too old":                  {b, with(func(a *ask) { a.now = a.now.Add(-lifetime - skew - time.Second) }), operator},
 		"of the future":            {b, with(func(a *ask) { a.now = a.now.Add(time.Minute) }), operator},
-		"an agent":                 {b, honest, auth.Principal{Actor: "agent:s", Role: auth.RoleAgent}},
+		"an agent":                 {b, honest, auth.AgentPrincipal("s")},
+		"an agent of no session":   {b, of(""), auth.AgentPrincipal("")},
+		"another session's agent":  {b, of("t"), auth.AgentPrincipal("s")},
+		"an agent as a person":     {b, of("s"), operator},
+		"an agent as the owner":    {b, of("s"), auth.Principal{Actor: "agent:s", Role: auth.RoleOwner}},
 		"an unknown role":          {b, honest, auth.Principal{Actor: "x", Role: "root"}},
 		"no principal":             {b, honest, auth.Principal{Role: auth.RoleOwner}},
 		"as it should be":          {b, honest, operator},

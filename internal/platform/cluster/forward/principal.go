@@ -36,6 +36,8 @@ type claims struct {
 	// Unlimited means that the client may access all projects; otherwise Projects are its only ones.
 	Unlimited bool     `json:"unlimited,omitempty"`
 	Projects  []string `json:"projects,omitempty"`
+	// Agent is set for the agent of a session of the node that signs, which has no other rights.
+	Agent *Agent `json:"agent,omitempty"`
 }
 
 // ask is the request to sign.
@@ -44,6 +46,7 @@ type ask struct {
 	method, uri string
 	body        []byte
 	now         time.Time
+	agent       *Agent // nil for people
 }
 
 func hash(body []byte) string {
@@ -57,6 +60,9 @@ func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 		Signed: who.Signed, Provider: who.Provider, Name: who.Name, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
 		RegisteredClaims: jwt.RegisteredClaims{Issuer: a.from, Audience: jwt.ClaimStrings{a.to},
 			IssuedAt: jwt.NewNumericDate(a.now), ExpiresAt: jwt.NewNumericDate(a.now.Add(lifetime))}}
+	if a.agent != nil {
+		c.Agent, c.Unlimited, c.Projects = a.agent, false, nil
+	}
 	text, err := jwt.NewWithClaims(id.method, c).SignedString(id.certificate.PrivateKey)
 	if err != nil {
 		return "", fmt.Errorf("sign who asks: %w", err)
@@ -90,7 +96,9 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 		return auth.Principal{}, errors.New("the signature of who asks has no time, or counts for too long")
 	case c.Method != a.method || c.URI != a.uri || c.Body != hash(a.body):
 		return auth.Principal{}, errors.New("the signature of who asks is that of another request")
-	case c.Actor == "" || !passes(c.Role):
+	case c.Agent != nil && c.Agent.principal().Actor == c.Actor && c.Agent.Session != "" && c.Role == auth.RoleAgent:
+		return c.Agent.principal(), nil
+	case c.Actor == "" || c.Agent != nil || !passes(c.Role):
 		return auth.Principal{}, fmt.Errorf("no access as %q with role %q", c.Actor, c.Role)
 	}
 	who := auth.Principal{Actor: c.Actor, Role: c.Role, TokenID: c.TokenID, Signed: c.Signed, Provider: c.Provider, Name: c.Name}
@@ -100,8 +108,8 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	return who, nil
 }
 
-// passes reports whether a principal with this role may ask through another node. Agents may not: their rights depend
-// on the node they run on.
+// passes reports whether a principal with this role may ask through another node. Agents need an Agent: their rights
+// depend on the node they run on.
 func passes(role auth.Role) bool {
 	return role.Valid() || role == auth.RoleOperator || role == auth.RoleCI
 }

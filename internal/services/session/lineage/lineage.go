@@ -81,13 +81,20 @@ func (r *Reader) Child(ctx context.Context, parentID, key, request string) (chil
 	if len(own) > 0 {
 		child.RootID, child.Depth = own[0].RootID, own[0].Depth+1
 	}
-	err = q.QueryRowContext(ctx, `select turn_id from turns where session_id = $1 and status = 'inProgress'
-		order by started_at desc limit 1`, parent).Scan(&child.TurnID)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return child, false, fmt.Errorf("read the turn of session %s: %w", parentID, err)
+	if child.TurnID, err = r.RunningTurn(ctx, parentID); err != nil {
+		return child, false, err
 	}
-	child.TurnID = database.DecodeText(child.TurnID)
 	return child, false, check(ctx, q, child, r.now())
+}
+
+// RunningTurn returns the running turn of a session, "" for none.
+func (r *Reader) RunningTurn(ctx context.Context, sessionID string) (turnID string, err error) {
+	err = r.db.Read().QueryRowContext(ctx, `select turn_id from turns where session_id = $1 and status = 'inProgress'
+		order by started_at desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("read the turn of session %s: %w", sessionID, err)
+	}
+	return database.DecodeText(turnID), nil
 }
 
 // check refuses a child beyond the limits: *session.TreeLimitError.

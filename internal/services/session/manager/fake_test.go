@@ -159,7 +159,7 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 		id, f.natives = f.natives[0], f.natives[1:]
 	}
 	at := time.Now().Unix() * 1000
-	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", CreatedAt: at,
+	t := runtime.Thread{ID: id, NativeID: native, Cwd: in.Cwd, Source: "vscode", ModelProvider: "mock", Model: "usual", CreatedAt: at,
 		UpdatedAt: at, Raw: encode(map[string]string{"id": id})}
 	f.threads, f.began = append(f.threads, t), append(f.began, in)
 	f.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/internal/services/session/retention"
+	"harness/internal/services/session/usage"
 )
 
 // say makes the fake runtime send a notification whose params have one member beside the ids.
@@ -178,19 +179,19 @@ func TestUsageDays(t *testing.T) {
 		}
 		got, err := database.ReadAll(t.Context(), k.db.Read(), "read usage", func(r database.Row) (one row, err error) {
 			return one, r.Scan(&one.session, &one.project, &one.requests, &one.total)
-		}, `select session_id, project_id, requests, total from usage_days order by total`)
+		}, `select session_id, project_id, requests, total from model_usage order by total`)
 		k.do(err)
 		want := []row{{s.ID, project.ID, 1, 7}, {elsewhere.ID, "", 1, 11}, {s.ID, "", 3, 180}}
 		if !slices.Equal(got, want) {
 			t.Errorf("usage is %v, want %v", got, want)
 		}
 		k.later(364 * day)
-		if gone := k.prune(retention.Policy{}); gone["usage_days"] != 0 {
-			t.Errorf("of a year's usage went %d", gone["usage_days"])
+		if gone := k.prune(retention.Policy{}); gone["model_usage"] != 0 {
+			t.Errorf("of a year's usage went %d", gone["model_usage"])
 		}
 		k.later(2 * day)
-		if gone := k.prune(retention.Policy{}); gone["usage_days"] != 3 {
-			t.Errorf("of older usage went %d rows, want 3", gone["usage_days"])
+		if gone := k.prune(retention.Policy{}); gone["model_usage"] != 3 {
+			t.Errorf("of older usage went %d rows, want 3", gone["model_usage"])
 		}
 	})
 }
@@ -222,10 +223,10 @@ func TestTurnsOfKilledProcessesCount(t *testing.T) {
 				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // reported again when the conversation is loaded
 			}
 			k.flush()
-			_, total, err := k.Usage(t.Context(), session.UsageQuery{SessionID: s.ID, Limit: 1})
+			sum, err := k.Usage(t.Context(), session.UsageQuery{SessionID: s.ID, Limit: 1})
 			k.do(err)
-			if total.Total != one.want {
-				t.Errorf("%s: %d are counted, want %d", name, total.Total, one.want)
+			if sum.Total.Total != one.want {
+				t.Errorf("%s: %d are counted, want %d", name, sum.Total.Total, one.want)
 			}
 		}
 	})
@@ -254,20 +255,119 @@ func TestUsage(t *testing.T) {
 			"since":       {session.UsageQuery{By: session.UsageBySession, Since: 1, Before: 86400001}, "[a:2/20 b:3/5] 5/25"},
 			"a session":   {session.UsageQuery{By: session.UsageByDay, SessionID: "b"}, "[86400000:3/5] 3/5"},
 			"a runtime":   {session.UsageQuery{By: session.UsageByDay, Runtime: "unknown"}, "[] 0/0"},
+			"models":      {session.UsageQuery{By: session.UsageByModel}, "[:6/35] 6/35"},
 			"the largest": {session.UsageQuery{By: session.UsageBySession, Limit: 1}, "[a:3/30] 6/35"},
 		} {
 			if c.want.Limit == 0 {
 				c.want.Limit = 9
 			}
-			rows, total, err := k.Usage(t.Context(), c.want)
+			sum, err := k.Usage(t.Context(), c.want)
 			k.do(err)
 			said := []string{}
-			for _, row := range rows {
+			for _, row := range sum.Rows {
 				said = append(said, fmt.Sprintf("%s:%d/%d", row.Key, row.Requests, row.Total))
 			}
-			if got := fmt.Sprintf("%v %d/%d", said, total.Requests, total.Total); got != c.rows {
+			if got := fmt.Sprintf("%v %d/%d", said, sum.Total.Requests, sum.Total.Total); got != c.rows {
 				t.Errorf("%s: %s, want %s", name, got, c.rows)
 			}
+		}
+	})
+}
+
+// Usage counts for the model that answered: the reported one, the one of a change during the turn, the session's, or the
+// one that the runtime opened the session with. It outlives a restart. MO-01
+func TestUsageByModel(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		usual, asked := k.create(), "wished/model"
+		wished, err := k.Create(t.Context(), session.Create{Model: &asked})
+		k.do(err)
+		turn := k.send(usual.ID)
+		k.used(usual.ID, turn, 10, 10)
+		k.say(wire.MethodTokenUsage, usual.ID, turn, `"model":"named","tokenUsage":{"total":{"totalTokens":12},"last":{"totalTokens":2}}`)
+		k.used(usual.ID, turn, 15, 3) // still the named one
+		k.end(usual.ID, turn)
+		turn = k.send(wished.ID)
+		k.used(wished.ID, turn, 100, 100)
+		k.say(wire.MethodModelRerouted, wished.ID, turn, `"fromModel":"wished/model","toModel":"other"`)
+		k.used(wished.ID, turn, 300, 200)
+		k.end(wished.ID, turn)
+		k.flush()
+		k = k.reopenKnown()
+		turn = k.send(usual.ID)
+		k.used(usual.ID, turn, 1015, 1000)
+		k.end(usual.ID, turn)
+		k.flush()
+		sum, err := k.Usage(t.Context(), session.UsageQuery{By: session.UsageByModel, Limit: 9})
+		k.do(err)
+		var got []string
+		for _, row := range sum.Rows {
+			got = append(got, fmt.Sprintf("%s:%d/%d", row.Key, row.Requests, row.Total))
+		}
+		if want := "[usual:2/1010 other:1/200 wished/model:1/100 named:2/5]"; fmt.Sprint(got) != want {
+			t.Errorf("usage is %v, want %s", got, want)
+		}
+		if want := "[usual other wished/model named]"; fmt.Sprint(sum.UnpricedModels) != want {
+			t.Errorf("models without a price are %v, want %s", sum.UnpricedModels, want)
+		}
+	})
+}
+
+// Money follows from the prices of each day; tokens without a price are counted apart and cost nothing. MO-02
+func TestMoney(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		now := time.UnixMilli(5 * day.Milliseconds())
+		prices := &usage.Prices{Journal: k.log, DB: k.db, Clock: func() time.Time { return now }}
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `insert into model_usage
+				(day, session_id, project_id, model, runtime, requests, total, input, cached, output, reasoned) values
+				(0, 'a', '', 'own', 'codex', 1, 3000000, 2000000, 1000000, 1000000, 0),
+				(86400000, 'a', '', 'own', 'codex', 1, 3000000, 2000000, 1000000, 1000000, 0),
+				(86400000, 'b', '', 'openai/gpt-5-2025-08-07', 'opencode', 1, 1000000, 0, 0, 1000000, 0),
+				(86400000, 'c', '', 'mystery', 'codex', 1, 70, 70, 0, 0, 0),
+				(86400000, 'c', '', '', 'codex', 1, 5, 5, 0, 0, 0)`)
+			return err
+		}))
+		set := func(model string, since, input, cached, output int64) session.Price {
+			p, err := prices.SetPrice(t.Context(), session.Price{Model: model, Since: since, Input: input, Cached: cached, Output: output,
+				Actor: "ann"})
+			k.do(err)
+			return p
+		}
+		check := func(what, want string) {
+			t.Helper()
+			sum, err := k.Usage(t.Context(), session.UsageQuery{By: session.UsageBySession, Limit: 9})
+			k.do(err)
+			got := ""
+			for _, row := range sum.Rows {
+				got += fmt.Sprintf("%s %d-%d ", row.Key, row.Cost, row.Unpriced)
+			}
+			if got += fmt.Sprint(sum.Total.Cost, sum.Total.Unpriced, sum.Total.Sessions, sum.UnpricedModels); got != want {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		check("built-in prices", "a 0-6000000 b 10000000-0 c 0-75 10000000 6000075 3 [own mystery]")
+		first := set("own", 1, 4, 2, 1) // the day counts
+		second := set("own", 86400000, 40, 20, 10)
+		check("two prices", "a 77-0 b 10000000-0 c 0-75 10000077 75 3 [mystery]")
+		if again := set("own", 86400000, 0, 0, 10); again.ID != second.ID {
+			t.Errorf("the price of a day was stored twice")
+		}
+		check("a corrected price, and one that is free", "a 17-0 b 10000000-0 c 0-75 10000017 75 3 [mystery]")
+		set("gpt-5*", 0, 1, 1, 1)
+		check("an own price precedes a built-in one", "a 17-0 b 1-0 c 0-75 18 75 3 [mystery]")
+		for _, want := range []bool{true, false} {
+			found, err := prices.RemovePrice(t.Context(), first.ID)
+			k.do(err)
+			if found != want {
+				t.Errorf("a removed price was found: %v", found)
+			}
+		}
+		check("after a removal", "a 10-3000000 b 1-0 c 0-75 11 3000075 3 [own mystery]")
+		kinds, err := database.ReadTexts(t.Context(), k.db.Read(), "read events",
+			`select type from journal_events where type like 'price.%' order by pos`)
+		k.do(err)
+		if want := "[price.set price.set price.set price.set price.removed]"; fmt.Sprint(kinds) != want {
+			t.Errorf("the events are %v, want %s", kinds, want)
 		}
 	})
 }

@@ -236,7 +236,8 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 		return nil
 	}
 	// Strip the history that some answers contain: otherwise every read of the session would load it.
-	return store.UpdateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
+	return store.UpdateSession(ctx, tx, sessionID, `thread = $2, model = case when $3 = '' then model else $3 end`,
+		string(withoutTurns(t.Raw)), database.EncodeText(t.Model))
 }
 
 // AssignProject puts a session into a project, or removes it from one (nil). It checks first whether the session was

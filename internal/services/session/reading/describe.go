@@ -58,11 +58,15 @@ func (r *Reader) threadState(ctx context.Context, q database.Querier, sess sessi
 
 // opening returns the first message of a session, "" if the session started otherwise.
 func (r *Reader) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
-	first, there, err := r.entries.First(ctx, q, sessionID)
-	if err != nil || !there || first.Role != "user" {
+	start, err := r.entries.Window(ctx, q, sessionID, transcript.Window{FromStart: true, Limit: 1, Beginning: 1})
+	if err != nil || len(start.Entries) == 0 || start.Entries[0].Role != "user" {
 		return "", err
 	}
-	return first.Content, nil
+	if !start.Entries[0].Cut {
+		return start.Entries[0].Content, nil
+	}
+	first, _, err := r.entries.First(ctx, q, sessionID)
+	return first.Content, err
 }
 
 // messageIDs lists the messages of a session that ReadMessages finds.

@@ -174,7 +174,7 @@ func pointers(sessions []session.Session) []*session.Session {
 }
 
 // Usage adds up the usage that sessions' runtimes reported.
-func (r *Reader) Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
+func (r *Reader) Usage(ctx context.Context, want session.UsageQuery) (session.UsageSum, error) {
 	return usage.Sum(ctx, r.db, want)
 }
 

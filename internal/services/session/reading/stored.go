@@ -72,6 +72,16 @@ func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, l
 	return page, err
 }
 
+// Text reads a range of an entry's content: at most the given number of bytes from an offset.
+// session.ErrNoEntry.
+func (r *Reader) Text(ctx context.Context, sessionID, messageID string, offset int64, bytes int) (transcript.Text, error) {
+	text, found, err := r.entries.Text(ctx, r.db.Read(), sessionID, messageID, offset, bytes)
+	if err == nil && !found {
+		err = session.ErrNoEntry
+	}
+	return text, err
+}
+
 // MessageCounts returns the number of entries in each session's transcript.
 func (r *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
 	counts := map[string]int64{}

@@ -40,7 +40,7 @@ func runningIDs(ctx context.Context, q database.Querier, sessionID string) (map[
 func (r *Reader) growRunning(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry,
 	runs map[string]bool) error {
 	for i := range entries {
-		if entries[i].Status != transcript.Streaming || !runs[entries[i].MessageID] {
+		if entries[i].Cut || entries[i].Status != transcript.Streaming || !runs[entries[i].MessageID] {
 			continue
 		}
 		if err := r.Grow(ctx, q, sessionID, &entries[i]); err != nil {

@@ -99,8 +99,10 @@ func (p pruner) gone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Rows(ctx, "usage_days", "day", `day < $1`, p.at-usageKept.Milliseconds()); err != nil {
-		return err
+	for _, table := range []string{"usage_days", "model_usage"} {
+		if err := p.Rows(ctx, table, "day", `day < $1`, p.at-usageKept.Milliseconds()); err != nil {
+			return err
+		}
 	}
 	// A moved workspace is needed while its former node still owns sessions in it.
 	if err := p.Rows(ctx, "moved_folders", "node_id || ' ' || folder", `not exists (select 1 from sessions s

@@ -167,6 +167,13 @@ func deciders(ctx context.Context, q database.Querier, entries []transcript.Entr
 	})
 }
 
+// Decider returns who decided a request.
+func Decider(ctx context.Context, q database.Querier, request Request) (session.Author, error) {
+	all := map[string]session.Author{request.ID: {Actor: request.DecidedBy, At: request.SettledAt}}
+	err := nameAuthors(ctx, q, all)
+	return all[request.ID], err
+}
+
 // nameAuthors fills in the names of authors.
 func nameAuthors(ctx context.Context, q database.Querier, all map[string]session.Author) error {
 	names, actors := map[string]string{}, []string{}

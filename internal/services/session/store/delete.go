@@ -13,8 +13,8 @@ import (
 func keptTables() []string {
 	return []string{
 		"agent_workers", "suggested_requests", // package queue deletes its own
-		"artifacts",               // package artifact deletes them
-		"audit_log", "usage_days", // they record what happened
+		"artifacts",                              // package artifact deletes them
+		"audit_log", "usage_days", "model_usage", // they record what happened
 		"deleted_sessions", "thread_deletions", "unneeded_folders", // they record the deletion
 		"extension_actions", "extension_dispatches", "extension_file_changes", // package extensions deletes its own
 		"journal_archive_sessions", "journal_events", "journal_sequences", // journal.Redact

@@ -20,7 +20,7 @@ import (
 
 // SessionColumns are the columns that ScanSession reads, in its order.
 const SessionColumns = `id, runtime, runtime_session_id, node_id, project_id, title, cwd, source, model_provider, thread, controls,
-	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch, name, title_source, archived_at, archived_by`
+	system_owned, archived, created_at, updated_at, history_at, capabilities, epoch, name, title_source, archived_at, archived_by, model`
 
 // Session is a row: a Session whose controls may be unset and whose title may be "".
 type Session struct {
@@ -42,10 +42,11 @@ func ScanSession(row database.Row) (Session, error) {
 	if err := row.Scan(&s.ID, &s.Runtime, &s.RuntimeSessionID, &s.NodeID, &project, &s.Title, &s.Cwd, &s.Source,
 		&s.ModelProvider,
 		&thread, &stored.controls, &owned, &archive, &s.CreatedAt, &s.UpdatedAt, &s.HistoryAt, &can, &s.Epoch,
-		&s.Name, &s.TitleSource, &s.ArchivedBy.At, &s.ArchivedBy.Actor); err != nil {
+		&s.Name, &s.TitleSource, &s.ArchivedBy.At, &s.ArchivedBy.Actor, &s.RunsModel); err != nil {
 		return Session{}, err
 	}
-	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Name, &s.Cwd, &s.Source, &s.ModelProvider, &s.ArchivedBy.Actor} {
+	for _, text := range []*string{&s.ID, &s.RuntimeSessionID, &s.Title, &s.Name, &s.Cwd, &s.Source, &s.ModelProvider, &s.ArchivedBy.Actor,
+		&s.RunsModel} {
 		*text = database.DecodeText(*text)
 	}
 	if project.Valid {
@@ -119,18 +120,19 @@ func InsertSession(ctx context.Context, tx database.Tx, s session.Session, contr
 		return err
 	}
 	result, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, 0, '')
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, 0, '', $21)
 		on conflict (id) do update set runtime_session_id = excluded.runtime_session_id, node_id = excluded.node_id,
 			title = excluded.title, cwd = excluded.cwd, source = excluded.source,
 			model_provider = excluded.model_provider, thread = excluded.thread, controls = excluded.controls,
 			system_owned = excluded.system_owned, created_at = excluded.created_at, updated_at = excluded.updated_at,
 			history_at = excluded.history_at, capabilities = excluded.capabilities, name = excluded.name,
-			title_source = excluded.title_source
+			title_source = excluded.title_source, model = excluded.model
 		where sessions.runtime = excluded.runtime`,
 		database.EncodeText(s.ID), s.Runtime, database.EncodeText(s.RuntimeSessionID), s.NodeID, NullText(s.ProjectID),
 		database.EncodeText(s.Title), database.EncodeText(s.Cwd), database.EncodeText(s.Source),
 		database.EncodeText(s.ModelProvider), threadText(s.Thread), encoded, Flag(s.SystemOwned), Flag(s.Archived),
-		s.CreatedAt, s.UpdatedAt, s.HistoryAt, string(s.Capabilities), s.Epoch, database.EncodeText(s.Name), string(s.TitleSource))
+		s.CreatedAt, s.UpdatedAt, s.HistoryAt, string(s.Capabilities), s.Epoch, database.EncodeText(s.Name), string(s.TitleSource),
+		database.EncodeText(s.RunsModel))
 	if err != nil {
 		return fmt.Errorf("store session %s: %w", s.ID, err)
 	}
@@ -155,7 +157,7 @@ type Placeholder struct {
 func InsertPlaceholder(ctx context.Context, tx database.Tx, p Placeholder) error {
 	id := p.ID
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
-		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, $6, 0, $5, $5, 0, '', 0, '', '', 0, '') on conflict do nothing`,
+		values ($1, $2, $1, $3, null, '', '', '', '', $4, null, $6, 0, $5, $5, 0, '', 0, '', '', 0, '', '') on conflict do nothing`,
 		database.EncodeText(id), p.Runtime, p.Node, PlaceholderThread, p.At, Flag(p.SystemOwned))
 	if err != nil {
 		return fmt.Errorf("adopt session %s: %w", id, err)
@@ -201,6 +203,9 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 	if next.Cwd == "" {
 		next.Cwd = stored.Cwd
 	}
+	if next.RunsModel == "" {
+		next.RunsModel = stored.RunsModel
+	}
 	next.HistoryAt = stored.HistoryAt
 	if t.UpdatedAt > stored.UpdatedAt {
 		next.HistoryAt = 0 // it changed without this server
@@ -210,17 +215,17 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == PlaceholderThread
 	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
 		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned &&
-		stored.RuntimeSessionID == next.RuntimeSessionID {
+		stored.RuntimeSessionID == next.RuntimeSessionID && stored.RunsModel == next.RunsModel {
 		return nil
 	}
 	return UpdateSession(ctx, tx, next.ID,
 		`title = $2, cwd = $3, source = $4, model_provider = $5, thread = $6, archived = $7,
 		created_at = $8, updated_at = $9, system_owned = $10, history_at = $11, runtime_session_id = $12,
-		name = $13, title_source = $14`,
+		name = $13, title_source = $14, model = $15`,
 		database.EncodeText(next.Title), database.EncodeText(next.Cwd),
 		database.EncodeText(next.Source), database.EncodeText(next.ModelProvider), threadText(t.Raw), Flag(next.Archived),
 		next.CreatedAt, next.UpdatedAt, Flag(next.SystemOwned), next.HistoryAt, database.EncodeText(next.RuntimeSessionID),
-		database.EncodeText(next.Name), string(next.TitleSource))
+		database.EncodeText(next.Name), string(next.TitleSource), database.EncodeText(next.RunsModel))
 }
 
 // SessionOfThread returns the row for a conversation that has no title from this server. The row's title is the

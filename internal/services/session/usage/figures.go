@@ -4,6 +4,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -31,37 +32,47 @@ type Report struct {
 	Running bool
 }
 
-// Record stores the plan or the usage in a report; it ignores reports of all other methods.
+// Record stores the plan, the usage or the change of the model in a report; it ignores reports of all other methods.
 func Record(ctx context.Context, tx database.Tx, r Report) error {
-	if r.Method != wire.MethodTurnPlan && r.Method != wire.MethodTokenUsage {
+	if r.Method != wire.MethodTurnPlan && r.Method != wire.MethodTokenUsage && r.Method != wire.MethodModelRerouted {
 		return nil
 	}
 	var row figuresRow
-	err := tx.QueryRowContext(ctx, `select s.project_id, coalesce(f.plan, ''), coalesce(f.plan_turn, ''), coalesce(f.usage, '')
+	err := tx.QueryRowContext(ctx, `select s.project_id, coalesce(s.controls, ''), s.model, coalesce(f.plan, ''),
+			coalesce(f.plan_turn, ''), coalesce(f.usage, ''), coalesce(f.model, ''), coalesce(f.model_turn, '')
 		from sessions s left join session_figures f on f.session_id = s.id where s.id = $1`,
-		database.EncodeText(r.SessionID)).Scan(&row.project, &row.plan, &row.planTurn, &row.usage)
+		database.EncodeText(r.SessionID)).Scan(&row.project, &row.controls, &row.reported, &row.plan, &row.planTurn, &row.usage,
+		&row.model, &row.modelTurn)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil // deleted since
 	}
 	if err != nil {
 		return fmt.Errorf("read the figures of session %s: %w", r.SessionID, err)
 	}
-	for _, text := range []*string{&row.plan, &row.planTurn, &row.usage} {
+	for _, text := range []*string{&row.controls, &row.reported, &row.plan, &row.planTurn, &row.usage, &row.model, &row.modelTurn} {
 		*text = database.DecodeText(*text)
 	}
-	if r.Method == wire.MethodTurnPlan {
+	switch r.Method {
+	case wire.MethodModelRerouted:
+		row.model, row.modelTurn = modelName(wire.Members(r.Params, "toModel")[0]), r.TurnID
+	case wire.MethodTurnPlan:
 		of := wire.Members(r.Params, "turnId", "explanation", "plan")
 		row.plan, row.planTurn = string(javascript.MustEncode(planFigure{of[0], of[1], of[2]})), r.TurnID
 		if len(row.plan) > largestFigure {
 			row.plan = ""
 		}
-	} else if err := row.add(ctx, tx, r, wire.Members(r.Params, "tokenUsage")[0]); err != nil {
-		return err
+	default:
+		of := wire.Members(r.Params, "tokenUsage", "model")
+		row.answers(r, modelName(of[1]))
+		if err := row.add(ctx, tx, r, of[0]); err != nil {
+			return err
+		}
 	}
-	_, err = tx.ExecContext(ctx, `insert into session_figures (session_id, plan, plan_turn, usage) values ($1, $2, $3, $4)
-		on conflict (session_id) do update set plan = excluded.plan, plan_turn = excluded.plan_turn, usage = excluded.usage`,
+	_, err = tx.ExecContext(ctx, `insert into session_figures (session_id, plan, plan_turn, usage, model, model_turn)
+		values ($1, $2, $3, $4, $5, $6) on conflict (session_id) do update set plan = excluded.plan,
+			plan_turn = excluded.plan_turn, usage = excluded.usage, model = excluded.model, model_turn = excluded.model_turn`,
 		database.EncodeText(r.SessionID), database.EncodeText(row.plan), database.EncodeText(row.planTurn),
-		database.EncodeText(row.usage))
+		database.EncodeText(row.usage), database.EncodeText(row.model), database.EncodeText(row.modelTurn))
 	if err != nil {
 		return fmt.Errorf("store the figures of session %s: %w", r.SessionID, err)
 	}
@@ -78,6 +89,37 @@ type planFigure struct {
 type figuresRow struct {
 	project               sql.NullString
 	plan, planTurn, usage string
+	// controls and reported are the session's controls (JSON) and the model that its runtime reported for it.
+	controls, reported string
+	// model answers in modelTurn, "" if unknown.
+	model, modelTurn string
+}
+
+// maxModel limits the length of a model's name.
+const maxModel = 200
+
+// modelName returns the name of a model in a report, "" if there is none.
+func modelName(of json.RawMessage) string {
+	name := wire.Text(of)
+	if len(name) > maxModel {
+		return ""
+	}
+	return name
+}
+
+// answers sets the model of a report: the reported one, the one of its turn so far, the one that the session asks for,
+// or the one that the runtime reported for the session. A turn keeps its model if the session asks for another one.
+func (f *figuresRow) answers(r Report, reported string) {
+	if reported == "" && f.modelTurn == r.TurnID {
+		return
+	}
+	if reported == "" && f.controls != "" {
+		var controls session.Controls
+		if json.Unmarshal([]byte(f.controls), &controls) == nil {
+			reported = controls.ModelName()
+		}
+	}
+	f.model, f.modelTurn = cmp.Or(reported, f.reported), r.TurnID
 }
 
 // usageFigure is the usage that a runtime reports. Before storing it, the server adds TurnID, the turn of the report.
@@ -111,14 +153,13 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 	if used == (wire.Tokens{}) {
 		return nil // already reported
 	}
-	const day = 24 * 60 * 60 * 1000
-	_, err := tx.ExecContext(ctx, `insert into usage_days
-		(day, session_id, project_id, runtime, requests, total, input, cached, output, reasoned)
-		values ($1, $2, $3, $4, 1, $5, $6, $7, $8, $9) on conflict (day, session_id, project_id) do update set
-			requests = usage_days.requests + 1, total = usage_days.total + excluded.total,
-			input = usage_days.input + excluded.input, cached = usage_days.cached + excluded.cached,
-			output = usage_days.output + excluded.output, reasoned = usage_days.reasoned + excluded.reasoned`,
-		r.At-r.At%day, database.EncodeText(r.SessionID), f.project.String, r.Runtime,
+	_, err := tx.ExecContext(ctx, `insert into model_usage
+		(day, session_id, project_id, model, runtime, requests, total, input, cached, output, reasoned)
+		values ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10) on conflict (day, session_id, project_id, model) do update set
+			requests = model_usage.requests + 1, total = model_usage.total + excluded.total,
+			input = model_usage.input + excluded.input, cached = model_usage.cached + excluded.cached,
+			output = model_usage.output + excluded.output, reasoned = model_usage.reasoned + excluded.reasoned`,
+		r.At-r.At%day, database.EncodeText(r.SessionID), f.project.String, database.EncodeText(f.model), r.Runtime,
 		used.Total, used.Input, used.Cached, used.Output, used.Reasoning)
 	if err != nil {
 		return fmt.Errorf("store what session %s used: %w", r.SessionID, err)

@@ -1,5 +1,5 @@
 // Package workspace provides the tools for the files of a session's folder: workspace.read, workspace.list,
-// workspace.write and patch.apply.
+// workspace.write and patch.apply. A Browser shows the same files to people.
 //
 // It owns that they read and change nothing outside of the folder, whatever the path, links or races: every access goes
 // through an os.Root.
