@@ -78,12 +78,6 @@ func (s *Service) checkpoint(ctx context.Context, sess session.Session, folder s
 	return s.opts.Trees.Begin(ctx, sess.ID, folder)
 }
 
-// activeTurn returns the running turn of a session, "" for none.
-func (s *Service) activeTurn(sess session.Session) string {
-	s.LoadView(sess.Runtime, sess.ID)
-	return s.index.ActiveTurn(sess.ID)
-}
-
 // begunTurn returns the id of a turn that began with a message, "" for none.
 func begunTurn(started runtime.StartedTurn, err error) string {
 	if err != nil || started.Steered {

@@ -65,13 +65,18 @@ type Options struct {
 	// HistoryBytes limits the replay of a conversation to a runtime that has lost it (default 200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
-	// Trees, when set, stores the states of sessions' folders before and after turns.
-	Trees Trees
-	// RewindTrees, when set, restores the states of sessions' folders. Tests set RewindStep.
-	RewindTrees rewind.Trees
-	RewindStep  func(name string)
+	TreeOptions
 	// Clock defaults to time.Now.
 	Clock func() time.Time
+}
+
+// TreeOptions has the states of sessions' folders.
+type TreeOptions struct {
+	// Trees, when set, stores the states before and after turns.
+	Trees Trees
+	// RewindTrees, when set, restores states. Tests set RewindStep.
+	RewindTrees rewind.Trees
+	RewindStep  func(name string)
 }
 
 // NodeOptions identify this server among those that share the store. NodeID is required.
@@ -241,7 +246,10 @@ func (s *Service) compose() {
 	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
 	s.Rewinds = rewind.New(rewind.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Owned: s.owned,
-		ActiveTurn: s.activeTurn, Background: func(ctx context.Context, id string) ([]session.BackgroundTask, error) {
+		ActiveTurn: func(sess session.Session) string {
+			s.LoadView(sess.Runtime, sess.ID)
+			return s.index.ActiveTurn(sess.ID)
+		}, Background: func(ctx context.Context, id string) ([]session.BackgroundTask, error) {
 			return s.Monitor.Background(ctx, id)
 		}, RollBack: s.Rollbacks.RollBackLocked, SettleRollback: s.Rollbacks.SettleRollback, Trees: s.opts.RewindTrees,
 		Logger: s.opts.Logger, Now: s.now, Step: s.opts.RewindStep})
