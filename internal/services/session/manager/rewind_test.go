@@ -242,6 +242,8 @@ func refusals(t *testing.T, r *rewound) {
 	running := r.send(sess)
 	refused("a running turn", both, isA(runtime.ErrTurnActive))
 	r.end(sess, running)
+	_, err := r.trees.PlanRewind(t.Context(), sess, r.folder, first) // the end of the turn is stored
+	r.do(err)
 	other := r.inFolder()
 	running = r.send(other)
 	refused("a turn of another session", both, func(err error) bool {
