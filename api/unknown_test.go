@@ -99,7 +99,7 @@ func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 			if r.path == "/api/search" {
 				required = "&q=x"
 			}
-			if strings.HasSuffix(r.path, "/files/content") {
+			if strings.HasSuffix(r.path, "/files/content") || strings.HasSuffix(r.path, "/blame") {
 				required = "&path=x"
 			}
 			if refused(r.method, target+"?"+name+"=1"+required, least, name) != want {

@@ -12,7 +12,6 @@ import (
 	"html"
 	"io/fs"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -79,13 +78,14 @@ func (c *Console) Serves(r *http.Request) bool {
 	return !ofAPI(r.URL.Path) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// rootsOfAPI are the first parts of the paths that never have a page; web/public/sw.js has the same.
-var rootsOfAPI = [...]string{"agui", "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets"}
-
 // ofAPI reports whether a path belongs to the API, even if nothing exists there.
 func ofAPI(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains(rootsOfAPI[:], first)
+	switch first {
+	case "agui", "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets":
+		return true
+	}
+	return false
 }
 
 // Beside serves the console; next serves all other requests.

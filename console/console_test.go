@@ -80,19 +80,33 @@ func TestWhoGetsThePage(t *testing.T) {
 	}
 }
 
-// The worker in the browser shows a kept page where the server shows the page, and nowhere in the API.
-func TestTheWorkerKnowsTheAPI(t *testing.T) {
+// The worker in the browser shows a kept page at the addresses of the console alone: others, as that of a link that
+// decides, are the server's. CO-27
+func TestTheWorkerKnowsThePages(t *testing.T) {
 	t.Parallel()
 	worker, err := os.ReadFile("web/public/sw.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := regexp.MustCompile(`const api = \[(.*)\];`).FindSubmatch(worker)
-	if list == nil {
-		t.Fatal("sw.js has no list of the API's paths")
+	app, err := os.ReadFile("web/src/App.tsx")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if known := regexp.MustCompile(`\w+`).FindAllString(string(list[1]), -1); !slices.Equal(known, rootsOfAPI[:]) {
-		t.Errorf("the worker has %v, the server %v", known, rootsOfAPI)
+	list := regexp.MustCompile(`const pages = \[(.*)\];`).FindSubmatch(worker)
+	if list == nil {
+		t.Fatal("sw.js has no list of pages")
+	}
+	var known, routed []string
+	for _, name := range regexp.MustCompile(`"(\w*)"`).FindAllSubmatch(list[1], -1) {
+		known = append(known, string(name[1]))
+	}
+	for _, route := range regexp.MustCompile(`<Route path="/(\w*)`).FindAllSubmatch(app, -1) {
+		routed = append(routed, string(route[1]))
+	}
+	slices.Sort(known)
+	slices.Sort(routed)
+	if routed = slices.Compact(routed); !slices.Equal(known, routed) {
+		t.Errorf("the worker has %q, the page %q", known, routed)
 	}
 }
 

@@ -41,6 +41,8 @@ export const cases = (test) => {
     await cdp.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
 
     await order("kill");
+    const other = await page.goto(`${base}/decide/nothing`);
+    assert.equal(other.status(), 502, "a page of the console stands in place of another one");
     await page.goto(`${base}/s/${id}`);
     await page.getByText("Can’t reach the server.").waitFor();
     await order("start");

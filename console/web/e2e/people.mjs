@@ -268,7 +268,7 @@ export const cases = (test) => {
     for (const path of ["/jobs", "/events", "/usage", "/runtimes", "/extensions", "/settings"]) {
       await page.goto(base + path);
       await live(page);
-      if (!/runtimes|extensions|settings/.test(path)) await page.locator("tbody tr").first().waitFor();
+      if (!/runtimes|extensions|settings/.test(path)) await page.locator("tbody tr:visible").first().waitFor();
       const wide = await page.evaluate(() => [...document.querySelectorAll(".scroll, .scroll *")].filter((e) => !e.closest("pre") && e.getBoundingClientRect().right > 390).map((e) => e.outerHTML.slice(0, 100)));
       assert.deepEqual(wide, [], `${path} is wider than a phone`);
     }
@@ -282,7 +282,7 @@ export const cases = (test) => {
     await waits(id);
     const barriers = [];
     const { page, close } = await open(browser, "/");
-    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".usage table"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
+    for (const [path, there] of [["/", ".row"], [`/s/${id}`, ".request"], ["/inbox", ".request"], ["/settings", ".items li"], ["/settings/notifications", ".items li"], ["/settings/defaults", ".items select"], ["/settings/people", ".items li"], ["/settings/projects", "form"], ["/settings/server", "[data-setting]"], ["/jobs", ".jobs .tabs"], ["/events", "[data-event]"], ["/usage", ".usage .flush table"], ["/extensions", "[data-module]"], ["/runtimes", "[data-runtime]"], ["/?palette", ".row"]]) {
       await page.goto(base + path);
       await page.locator(there).first().waitFor();
       await live(page);

@@ -5,8 +5,8 @@
 const [build, files] = ["", []];
 const { scope } = registration;
 const prefix = `harness ${scope} `;
-/** What stands below these is the API's (console.go has the same). */
-const api = ["agui", "api", "v1", "rpc", "ws", "mcp", "metrics", "healthz", "readyz", "assets"];
+/** The first parts of the addresses that are pages of the console (App.tsx has them). Another one is the server's, as a link that decides. */
+const pages = ["", "sessions", "login", "manage", "s", "inbox", "jobs", "events", "usage", "extensions", "runtimes", "settings"];
 /** How long the server may take to answer with a page before the kept one is shown, in ms. */
 const patience = 300;
 
@@ -50,7 +50,7 @@ self.addEventListener("fetch", (event) => {
   const { method, mode, url } = event.request;
   if (method !== "GET" || !url.startsWith(scope)) return;
   const [first] = url.slice(scope.length).split(/[/?#]/, 1);
-  if (mode === "navigate" && !api.includes(first) && !first.includes(".")) event.respondWith(opened(event.request));
+  if (mode === "navigate" && pages.includes(first)) event.respondWith(opened(event.request));
   if (first === "assets" || first === "first.css") event.respondWith(caches.match(url, { ignoreVary: true }).then((kept) => kept ?? fetch(event.request)));
 });
 

@@ -24,6 +24,9 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 		defer db.reads.prepare(ctx)
 	}
 	err = fn(q)
+	if gone := ctx.Err(); err != nil && gone != nil && !errors.Is(err, gone) {
+		err = errors.Join(gone, err) // the driver reports only that the rows are closed
+	}
 	if ended := tx.Rollback(); ended != nil && !errors.Is(ended, sql.ErrTxDone) && err == nil {
 		return fmt.Errorf("end reading: %w", ended)
 	}

@@ -2,6 +2,7 @@ package database_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"harness/internal/platform/database"
@@ -42,6 +43,30 @@ func TestASnapshotKeepsToOneState(t *testing.T) {
 			if after := count(t.Context(), db.Read()); first != round || second != round || after != round+1 {
 				t.Errorf("round %d: the snapshot saw %d, then %d; afterwards there are %d", round, first, second, after)
 			}
+		}
+	})
+}
+
+// OB-17: a read that ends with its context says so, whatever the driver reports: the client is gone, and nothing failed.
+func TestAReadThatEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *database.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		closed := func(row database.Row) error {
+			cancel()
+			for { // until the rows are closed
+				var n int64
+				if err := row.Scan(&n); err != nil {
+					return err
+				}
+			}
+		}
+		err := db.Snapshot(ctx, func(q database.Querier) error {
+			return database.ReadEach(ctx, q, "read numbers", closed, `select 1 union all select 2`)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
 		}
 	})
 }

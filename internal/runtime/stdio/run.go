@@ -86,8 +86,11 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	if !l.over {
 		s.set(func(status *runtime.Status) {
 			status.PID, status.Generation, status.LastExit, status.Shim = 0, "", &exit, nil
-			// supervise soon reports whether callers may wait for the next one.
-			status.State, status.Reason = runtime.StateStarting, s.name+" ended"
+			// supervise soon reports whether callers may wait for the next one. An agent that is down stays down: it ended
+			// before it was ready.
+			if status.State != runtime.StateUnavailable {
+				status.State, status.Reason = runtime.StateStarting, s.name+" ended"
+			}
 			s.conn = nil
 		})
 	}

@@ -238,3 +238,27 @@ func TestAProcessThatIsUsedIsNotRetired(t *testing.T) {
 		t.Errorf("it ended because %q", exit.Exit.Reason)
 	}
 }
+
+// An agent that ends before it is ready stays down while the supervisor tries to start it again.
+func TestAnAgentThatDoesNotStartStaysDown(t *testing.T) {
+	t.Parallel()
+	k := newRuntime(t, "", true)
+	k.launch.Command = func() (string, []string, error) { return "/bin/false", nil, nil }
+	k.launcher = NewLauncher(k.launch)
+	states := make(chan runtime.State, 100)
+	k.agent(func(a *agent, o *Options) {
+		sink := o.Sink
+		o.Sink = func(batch runtime.Batch) {
+			if kind(runtime.SignalExited)(batch.Signals[0]) {
+				states <- a.Status().State
+			}
+			sink(batch)
+		}
+	})
+	<-states // of its first start
+	for range 3 {
+		if state := <-states; state != runtime.StateUnavailable {
+			t.Errorf("it is %s", state)
+		}
+	}
+}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"harness/tests/agenttest"
 	"harness/tests/chromiumtest"
-	"harness/tests/outside"
 	"harness/tests/programtest"
 )
 
@@ -31,8 +31,7 @@ type chat struct {
 // http://localhost:5173.
 func openChat(t *testing.T, agui, message string) <-chan chat {
 	t.Helper()
-	outside.Needs(t, "a page of CopilotKit")
-	bundle := filepath.Join(installed(t, "copilotkit", "package.json", ".npmrc", "build.mjs", "page.mjs"), "page")
+	bundle := filepath.Join(agenttest.Clients(t, "copilotkit", "package.json", ".npmrc", "build.mjs", "page.mjs"), "page")
 	shown := make(chan chat, 1000)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

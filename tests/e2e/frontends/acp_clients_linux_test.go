@@ -1,48 +1,21 @@
 package frontends
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"harness/tests/outside"
+	"harness/tests/agenttest"
 	"harness/tests/programtest"
 )
 
 // acpClients returns the folder of other vendors' clients of the Agent Client Protocol.
 func acpClients(t *testing.T) string {
 	t.Helper()
-	return npmPrograms(t, "acp-clients", "package-lock.json", "client.mjs")
-}
-
-// npmPrograms returns the cached folder of scripts/clients.sh for a kind, which some files pin.
-func npmPrograms(t *testing.T, kind string, files ...string) string {
-	t.Helper()
-	outside.Needs(t, kind)
-	root := filepath.Join("..", "..", "..")
-	sum := sha256.New()
-	for _, name := range files {
-		content, err := os.ReadFile(filepath.Join(root, "scripts", kind, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.Write(content)
-	}
-	cache := cmp.Or(os.Getenv("HARNESS_CACHE"), filepath.Join(root, ".cache"))
-	folder, err := filepath.Abs(filepath.Join(cache, kind+"-"+hex.EncodeToString(sum.Sum(nil))[:16]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
-		t.Fatalf("%s are not in the cache (%s); install them with: scripts/clients.sh %s", kind, folder, kind)
-	}
-	return folder
+	return agenttest.Clients(t, "acp-clients", "package-lock.json", "client.mjs")
 }
 
 // MC-37: see conforms.

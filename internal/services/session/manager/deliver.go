@@ -9,6 +9,7 @@ import (
 	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/runtime"
 	"harness/internal/services/session/store"
 )
 
@@ -136,10 +137,15 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 	if err == nil {
 		request, err = request.WithParams(ctx, s.db.Read())
 	}
+	goesOn := func() {}
 	if err == nil {
+		if request.Kind == runtime.RequestApproval && request.Reply.Decision == "cancel" {
+			goesOn = s.Stopper.canceled(request.SessionID, request.TurnID)
+		}
 		err = adapter.Threads().Answer(ctx, request.Ref(), *request.Reply)
 	}
 	if err != nil {
+		goesOn()
 		s.delivery.refuse(request.ID)
 		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request",
 			request.ID).

@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
@@ -125,6 +126,41 @@ func TestUndeliveredDecisionExpires(t *testing.T) {
 		}
 		if published := k.events("approval_resolved"); len(published) != 3 {
 			t.Errorf("published %d times, want accept, accept, expired", len(published))
+		}
+	})
+}
+
+// RA-35: after a request is canceled, its turn is being stopped: a message waits for the end of that turn, and is a turn of
+// its own. It joins the turn of an agent that goes on all the same.
+func TestAMessageBehindACancellationWaits(t *testing.T) {
+	each(t, func(t *testing.T, k *kit) {
+		for i, ends := range []bool{true, false} {
+			s := k.create()
+			turn := k.send(s.ID)
+			k.fake.ask(s.ID, turn, i, runtime.RequestApproval, "m", "{}")
+			if k.Service.Stopper.stopPatience = time.Minute; !ends {
+				k.Service.Stopper.stopPatience = 20 * time.Millisecond
+			}
+			_, err := k.Settle(t.Context(), k.pending(s.ID, runtime.RequestApproval)[0].ID, runtime.RequestApproval,
+				runtime.Reply{Decision: "cancel"}, "user")
+			k.do(err)
+			if err := k.Steer(t.Context(), s.ID, turn, "no"); ends && !errors.Is(err, session.ErrNoActiveTurn) {
+				t.Errorf("a canceled turn is steered: %v", err)
+			}
+			sent := make(chan session.Sent, 1)
+			go func() {
+				got, err := k.Send(t.Context(), s.ID, session.Message{Text: "behind it"})
+				if err != nil {
+					t.Error(err)
+				}
+				sent <- got
+			}()
+			if ends {
+				k.fake.end(s.ID, turn, runtime.TurnInterrupted)
+			}
+			if got := <-sent; got.Steered == ends || (got.TurnID == turn) == ends {
+				t.Errorf("the turn ends: %t; %s was canceled, the message is %+v", ends, turn, got)
+			}
 		}
 	})
 }

@@ -92,6 +92,29 @@ func (s *Stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 	return s.options.Journal.Do(ctx, nothing) // store its end first, so that later readers see it
 }
 
+// canceled notes that the agent is about to stop a turn, because an approval of it was canceled. Until the turn ends, at most
+// for stopPatience, no message joins it: the agent would drop the message with the turn. goesOn ends that.
+func (s *Stopper) canceled(sessionID, turnID string) (goesOn func()) {
+	s.options.Index.Update(sessionID, func(t *live.Session) { t.Stopping = turnID })
+	goesOn = func() {
+		s.options.Index.Update(sessionID, func(t *live.Session) {
+			if t.Stopping == turnID {
+				t.Stopping = ""
+			}
+		})
+	}
+	time.AfterFunc(s.stopPatience, goesOn)
+	return goesOn
+}
+
+// patience returns how long a message waits for the end of a turn that is being stopped; nil where none is.
+func (s *Stopper) patience(sessionID string) <-chan time.Time {
+	if !s.options.Index.IsStopping(sessionID) {
+		return nil
+	}
+	return time.After(s.stopPatience)
+}
+
 // stoppedAlready reports whether another request stopped an ended turn just before.
 func (s *Stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
 	if err := s.options.Journal.Do(ctx, nothing); err != nil { // store its end first

@@ -305,7 +305,7 @@ func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 		for _, statement := range []string{
 			`insert into sessions (` + store.SessionColumns + `) select $2 || n, runtime, $2 || n, node_id, project_id, title, cwd, source,
 				model_provider, thread, controls, system_owned, archived, created_at, updated_at, history_at, capabilities, epoch, name,
-				title_source, archived_at, archived_by from sessions, generate_series(1, $3::int) n where id = $1`,
+				title_source, archived_at, archived_by, model from sessions, generate_series(1, $3::int) n where id = $1`,
 			`insert into session_custody select $2 || n, '', workspace, stored_at from session_custody, generate_series(1, $3::int) n
 				where session_id = $1`,
 			`insert into session_memory select $2 || n, name, starts, ends, part from session_memory, generate_series(1, $3::int) n

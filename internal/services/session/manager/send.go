@@ -150,7 +150,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 }
 
 // acquireForTurn locks a session for a message. It locks immediately if the message can be steered into a running
-// turn. Otherwise it waits until no turn runs and the runtime has a free slot. Messages keep their order. While a turn
+// turn that is not being stopped. Otherwise it waits until no turn runs and the runtime has a free slot. Messages keep their order. While a turn
 // runs, it refuses a message with Alone: runtime.ErrTurnActive.
 func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bool) (sess session.Session,
 	adapter runtime.Adapter, release func(), err error) {
@@ -203,6 +203,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		}
 		select {
 		case <-idle:
+		case <-s.Stopper.patience(sessionID):
 		case <-ctx.Done():
 			return session.Session{}, nil, nil, ctx.Err()
 		}
@@ -211,12 +212,10 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 
 // turnToAwait returns a channel that is closed when the turn that blocks a message ends; nil if no turn blocks it.
 func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
-	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
-		return nil, nil
-	}
+	_, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer)
 	s.LoadView(session.Runtime, session.ID)
 	switch {
-	case s.index.ActiveTurn(session.ID) == "":
+	case s.index.ActiveTurn(session.ID) == "", steers && !s.index.IsStopping(session.ID):
 		return nil, nil
 	case alone:
 		return nil, runtime.ErrTurnActive
