@@ -192,7 +192,8 @@ func (s *Family) archiveElsewhere(ctx context.Context, sessionID string) {
 	below, err := s.Descendants(ctx, sessionID)
 	for _, one := range below {
 		if refused := s.access.Check(ctx, Archive, one.SessionID); errors.As(refused, new(*session.NotOwnerError)) {
-			if failed := s.atItsNode(ctx, refused, Errand{Operation: Archive, SessionID: one.SessionID}); Classify(failed).Code != CodeNotMaterialized {
+			failed := s.atItsNode(ctx, refused, Errand{Operation: Archive, SessionID: one.SessionID})
+			if Classify(failed).Code != CodeNotMaterialized {
 				err = errors.Join(err, failed)
 			}
 		}

@@ -120,7 +120,7 @@ func (n *nodes) queuesElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer person.Close()
+	defer func() { _ = person.Close() }()
 	turn := n.b.Send(session, "MOCK_HOLD[before]")
 	if err := n.siteA.Model.WaitHeld(t.Context(), "before"); err != nil {
 		t.Fatal(err)

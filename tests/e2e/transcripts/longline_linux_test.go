@@ -238,7 +238,7 @@ func TestAHugeTextOverTheControl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer client.Close()
+			defer func() { _ = client.Close() }()
 			read := func(in programtest.Object) programtest.Object {
 				t.Helper()
 				in["session"] = session
@@ -261,8 +261,8 @@ func TestAHugeTextOverTheControl(t *testing.T) {
 					next = int64(value)
 				}
 				at := int(offset % int64(len(line)))
-				if want := strings.Repeat(line, 900)[at : at+len(text)]; text != want || len(text) > 8000 || next != 0 && next != offset+int64(len(text)) ||
-					next == 0 && offset+int64(len(text)) != end {
+				if want := strings.Repeat(line, 900)[at : at+len(text)]; text != want || len(text) > 8000 ||
+					next != 0 && next != offset+int64(len(text)) || next == 0 && offset+int64(len(text)) != end {
 					t.Fatalf("at %d of %d: %d bytes, then %d: %.100q", offset, end, len(text), next, text)
 				}
 				if offset = next; offset == 0 {
