@@ -100,6 +100,7 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
+	"DELETE /api/worktrees/{worktreeId}":         {fields: map[string]string{"force": "true"}},
 	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "base": "branch", "cursor": "1", "limit": "1"}},
 	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "base": "branch", "path": "a", "context": "1"}},
 	"GET /api/sessions/{sessionId}/blame":        {query: "path=a", fields: map[string]string{"path": "b", "line": "2", "limit": "1"}},
@@ -113,7 +114,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions": {base: `{}`,
 		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
 			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
-			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`,
+			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`, "worktree": `{}`,
 			"nativeTools": `"off"`, "message": `{"text":"a"}`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
 		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
@@ -205,7 +206,8 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes, o.Files, o.Rewinds = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeFiles{}, fakeRewinds{}
+		o.Events, o.Searching = fakeEvents{}, fakeSearching{}
+		o.Changes, o.Files, o.Rewinds, o.WorkingTrees.Worktrees = fakeChanges{}, fakeFiles{}, fakeRewinds{}, fakeWorktrees{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

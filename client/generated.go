@@ -386,6 +386,12 @@ const (
 	ImageWebp UploadContentType = "image/webp"
 )
 
+// Defines values for WorktreesWorktreesState.
+const (
+	WorktreesWorktreesStateReady WorktreesWorktreesState = "ready"
+	WorktreesWorktreesStateTrash WorktreesWorktreesState = "trash"
+)
+
 // Defines values for View.
 const (
 	ViewConsole View = "console"
@@ -787,6 +793,12 @@ const (
 	ReadUsage200JSONResponseBodyByProject ReadUsage200JSONResponseBodyBy = "project"
 	ReadUsage200JSONResponseBodyByRuntime ReadUsage200JSONResponseBodyBy = "runtime"
 	ReadUsage200JSONResponseBodyBySession ReadUsage200JSONResponseBodyBy = "session"
+)
+
+// Defines values for RemoveWorktreeParamsForce.
+const (
+	RemoveWorktreeParamsForceFalse RemoveWorktreeParamsForce = "false"
+	RemoveWorktreeParamsForceTrue  RemoveWorktreeParamsForce = "true"
 )
 
 // AgentSession defines model for AgentSession.
@@ -1339,6 +1351,15 @@ type Module_Trust struct {
 
 // NetworkAccess defines model for NetworkAccess.
 type NetworkAccess string
+
+// NewWorktree Makes a git worktree of the repository of `cwd`, on a new branch, and opens the session there, in the same subfolder. It has the files of the commit, without ignored files, submodules and contents of LFS. 409 `worktree_refused`: the message says why.
+type NewWorktree struct {
+	// Base A branch or commit; the last commit if not given. Nothing is fetched.
+	Base *string `json:"base,omitempty"`
+
+	// Branch The new branch; `harness/` and an id if not given.
+	Branch *string `json:"branch,omitempty"`
+}
 
 // NotOwner defines model for NotOwner.
 type NotOwner struct {
@@ -2440,6 +2461,36 @@ type WholeNumber0 = int
 
 // WholeNumber1 defines model for WholeNumber.1.
 type WholeNumber1 = string
+
+// Worktrees defines model for Worktrees.
+type Worktrees struct {
+	Worktrees []Worktrees_Worktrees `json:"worktrees"`
+}
+
+// WorktreesWorktreesState defines model for Worktrees.Worktrees.State.
+type WorktreesWorktreesState string
+
+// Worktrees_Worktrees defines model for Worktrees.Worktrees.
+type Worktrees_Worktrees struct {
+	// Base The commit at which the branch began.
+	Base      string     `json:"base"`
+	Branch    string     `json:"branch"`
+	CreatedAt time.Time  `json:"createdAt"`
+	Folder    string     `json:"folder"`
+	ID        string     `json:"id"`
+	Kept      *string    `json:"kept"`
+	RemovedAt *time.Time `json:"removedAt"`
+
+	// Repository The folder that it was made from.
+	Repository string `json:"repository"`
+
+	// SessionID A session that works there.
+	SessionID *string                 `json:"sessionId"`
+	State     WorktreesWorktreesState `json:"state"`
+
+	// Uncommitted Files that are not committed, without ignored ones.
+	Uncommitted int `json:"uncommitted"`
+}
 
 // Actor defines model for actor.
 type Actor = string
@@ -4049,6 +4100,9 @@ type CreateSessionJSONBody struct {
 
 	// Runtime One of the server's runtimes (`runtimes` of `/api/health`); the default runtime if not given.
 	Runtime *string `json:"runtime,omitempty"`
+
+	// Worktree Makes a git worktree of the repository of `cwd`, on a new branch, and opens the session there, in the same subfolder. It has the files of the commit, without ignored files, submodules and contents of LFS. 409 `worktree_refused`: the message says why.
+	Worktree *NewWorktree `json:"worktree,omitempty"`
 }
 
 // CreateSessionParams defines parameters for CreateSession.
@@ -5302,6 +5356,23 @@ type ReadUsage200JSONResponseBody struct {
 
 	// UnpricedModels The known models without a price, the most used first, at most 50.
 	UnpricedModels []string `json:"unpricedModels"`
+}
+
+// RemoveWorktreeParams defines parameters for RemoveWorktree.
+type RemoveWorktreeParams struct {
+	// Force `true` removes it with files that are not committed.
+	Force *RemoveWorktreeParamsForce `form:"force,omitempty" json:"force,omitempty"`
+}
+
+// RemoveWorktreeParamsForce defines parameters for RemoveWorktree.
+type RemoveWorktreeParamsForce string
+
+// RemoveWorktree200JSONResponseBody defines parameters for RemoveWorktree.
+type RemoveWorktree200JSONResponseBody struct {
+	Status interface{} `json:"status"`
+
+	// Trash Where its folder is.
+	Trash string `json:"trash"`
 }
 
 // GetLiveness200JSONResponseBody defines parameters for GetLiveness.
@@ -9703,6 +9774,20 @@ type ClientInterface interface {
 	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
 	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListWorktrees List worktrees of sessions
+	//
+	// Lists the worktrees of this server alone; every other node has its own. `kept` says why one is not removed, with the remedy.
+	//
+	// Corresponds with GET /api/worktrees (the `ListWorktrees` operationId).
+	ListWorktrees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktree Remove a worktree
+	//
+	// Moves a worktree to the trash, where it stays for a week; its branch stays in the repository. 409 `worktree_refused` while a session that is not archived or a process uses it, or something in it would be lost; the message names the remedy.
+	//
+	// Corresponds with DELETE /api/worktrees/{worktreeId} (the `RemoveWorktree` operationId).
+	RemoveWorktree(ctx context.Context, worktreeID string, params *RemoveWorktreeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetLiveness Check whether the process is alive, without the store or a runtime
 	//
 	// Corresponds with GET /healthz (the `GetLiveness` operationId).
@@ -13063,6 +13148,40 @@ func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, param
 // Corresponds with GET /api/usage (the `ReadUsage` operationId).
 func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadUsageRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWorktrees List worktrees of sessions
+//
+// Lists the worktrees of this server alone; every other node has its own. `kept` says why one is not removed, with the remedy.
+//
+// Corresponds with GET /api/worktrees (the `ListWorktrees` operationId).
+func (c *Client) ListWorktrees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWorktreesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktree Remove a worktree
+//
+// Moves a worktree to the trash, where it stays for a week; its branch stays in the repository. 409 `worktree_refused` while a session that is not archived or a process uses it, or something in it would be lost; the message names the remedy.
+//
+// Corresponds with DELETE /api/worktrees/{worktreeId} (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktree(ctx context.Context, worktreeID string, params *RemoveWorktreeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequest(c.Server, worktreeID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -20862,6 +20981,94 @@ func NewReadUsageRequest(server string, params *ReadUsageParams) (*http.Request,
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListWorktreesRequest constructs an http.Request for the ListWorktrees method
+func NewListWorktreesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/worktrees")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveWorktreeRequest constructs an http.Request for the RemoveWorktree method
+func NewRemoveWorktreeRequest(server string, worktreeID string, params *RemoveWorktreeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktreeId", worktreeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/worktrees/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Force != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "force", *params.Force, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -411,7 +411,7 @@ func (s *Server) operations() operations.Options {
 			Origins: s.sessions.Reader},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		WorkingTrees: operations.WorkingTrees{Changes: s.states.changes(), Rewinds: s.sessions.Rewinds}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		WorkingTrees: s.states.trees(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
 	}

@@ -73,6 +73,8 @@ var answers = map[operations.Code]answer{
 	operations.CodeChangedSince:       saysCause("changed_since", false),
 	operations.CodeFolderShared:       saysCause("folder_shared", false),
 	operations.CodeNotUndoable:        saysCause("not_undoable", false),
+	operations.CodeWorktreeNotFound:   saysCause("worktree_not_found", false),
+	operations.CodeWorktreeRefused:    saysCause("worktree_refused", false),
 	operations.CodeFileNotFound:       saysCause("file_not_found", false),
 	operations.CodeFileRefused:        saysCause("file_not_shown", false),
 	operations.CodeUnsupported:        saysCause("unsupported_by_runtime", false),

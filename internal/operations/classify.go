@@ -13,6 +13,7 @@ import (
 	"harness/internal/services/session/rewind"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/internal/services/worktree"
 	"harness/queue"
 	"harness/transcript"
 )
@@ -80,6 +81,8 @@ const (
 	CodeChangedSince       Code = "changed_since"
 	CodeFolderShared       Code = "folder_shared"
 	CodeNotUndoable        Code = "not_undoable"
+	CodeWorktreeNotFound   Code = "worktree_not_found"
+	CodeWorktreeRefused    Code = "worktree_refused"
 	CodeFileNotFound       Code = "file_not_found"
 	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
@@ -333,6 +336,8 @@ var table = []row{
 	typed[*workingtree.ConflictError](CodeChangedSince),
 	typed[*rewind.SharedError](CodeFolderShared),
 	typed[*rewind.NotUndoableError](CodeNotUndoable),
+	sentinel(CodeWorktreeNotFound, worktree.ErrNotFound),
+	typed[*worktree.RefusedError](CodeWorktreeRefused),
 	sentinel(CodeFileNotFound, workspace.ErrNoFile),
 	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),

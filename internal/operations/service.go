@@ -69,6 +69,8 @@ type WorkingTrees struct {
 	Rewinds RewindStore
 	// Files reads folders; nil: they are not shown.
 	Files FileStore
+	// Worktrees makes worktrees for sessions; nil where no session runs.
+	Worktrees WorktreeStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -93,6 +95,7 @@ type Service struct {
 	*Changes
 	*Rewinds
 	*Files
+	*Worktrees
 	*Folders
 	*Starter
 }
@@ -107,8 +110,9 @@ func New(o Options) *Service {
 	pictures := Pictures{o.Uploads}
 	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor, elsewhere: o.Elsewhere}
 	service := &Service{
-		Access:        access,
-		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
+		Access: access,
+		Opener: &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects,
+			worktrees: o.WorkingTrees.Worktrees},
 		Reader:        reader,
 		Editor:        &Editor{access: access, store: o.Sessions.Editor, family: family},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
@@ -127,6 +131,7 @@ func New(o Options) *Service {
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
 		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins, files: o.Files},
 		Files:         &Files{access: access, store: o.Files},
+		Worktrees:     &Worktrees{reader: reader, store: o.WorkingTrees.Worktrees},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener

@@ -102,6 +102,20 @@ func (s *Shadow) path(name string) string { return filepath.Join(s.opts.Dir, nam
 
 // make makes the shadow. Its last step is the file "made"; a shadow without it is made again.
 func (s *Shadow) make(ctx context.Context) error {
+	own := findRepository(s.opts.Folder)
+	if err := s.layout(own); err != nil {
+		return err
+	}
+	if head := own.head(); head != "" {
+		if err := s.seed(ctx, own, head); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return os.WriteFile(s.path("made"), nil, 0o600)
+}
+
+// layout makes the git directory without objects.
+func (s *Shadow) layout(own repository) error {
 	if err := os.RemoveAll(s.opts.Dir); err != nil {
 		return err
 	}
@@ -110,7 +124,6 @@ func (s *Shadow) make(ctx context.Context) error {
 			return err
 		}
 	}
-	own := findRepository(s.opts.Folder)
 	for name, text := range map[string][]byte{
 		"HEAD":            []byte("ref: refs/heads/none\n"),
 		"config":          []byte("[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
@@ -120,12 +133,7 @@ func (s *Shadow) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if head := own.head(); head != "" {
-		if err := s.seed(ctx, own, head); err != nil && ctx.Err() != nil {
-			return err
-		}
-	}
-	return os.WriteFile(s.path("made"), nil, 0o600)
+	return nil
 }
 
 // maxCopied bounds the tracked files whose objects are copied.

@@ -216,6 +216,7 @@ export function german(counted: Counted): Texts {
       unread: "Als ungelesen markieren", copyLink: "Link kopieren", archive: "Archivieren", unarchive: "Wiederherstellen",
     },
     start: {
+      worktree: "Neuer Worktree", onBranch: (branch) => `Neuer Worktree auf dem Branch ${branch}`,
       title: "Was soll der Agent tun?", welcome: "Willkommen bei Harness", about: "Lass Coding-Agenten auf diesem Server arbeiten, sieh ihnen zu und entscheide, was sie dürfen.",
       label: "Erste Nachricht", hint: "Beschreibe eine Aufgabe", first: "Zum Beispiel: „Erkläre, wie dieses Projekt gebaut wird, und führe seine Tests aus.“", start: "Starten", viewer: "Wähle eine Sitzung aus der Liste. Nur Operatoren können Sitzungen starten.",
       folder: "Ordner", anyFolder: "Ordner des Servers", recent: "Zuletzt benutzte Ordner", matching: "Passende Ordner auf dem Server", complete: "Gib einen Pfad ein; Tab vervollständigt ihn.", noGit: "kein Git", more: "Tippe weiter, um andere Ordner zu sehen.",

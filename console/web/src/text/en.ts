@@ -214,6 +214,7 @@ export const text = {
     unread: "Mark as unread", copyLink: "Copy link", archive: "Archive", unarchive: "Unarchive",
   },
   start: {
+    worktree: "New worktree", onBranch: (branch: string) => `New worktree on branch ${branch}`,
     title: "What should the agent do?", welcome: "Welcome to Harness", about: "Run coding agents on this server, watch them work, and approve what they do.",
     label: "First message", hint: "Describe a task", first: "Try: “Explain how this project is built and run its tests.”", start: "Start", viewer: "Pick a session from the list. Only operators can start sessions.",
     folder: "Folder", anyFolder: "Server’s folder", recent: "Recent folders", matching: "Matching folders on the server", complete: "Type a path, or Tab to complete it.", noGit: "no Git", more: "Type more to see other folders.",
