@@ -55,7 +55,9 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/project": {base: `{"projectId":null}`,
 		fields: map[string]string{"projectId": `"p"`}},
 	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`, "keepBackground": `true`}},
-	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
+	"POST /api/sessions/{sessionId}/rewind": {base: `{"turnId":"t"}`, fields: map[string]string{"turnId": `"u"`, "undo": `"r"`,
+		"files": `false`, "conversation": `false`, "force": `true`, "dryRun": `true`}},
+	"POST /api/sessions/{sessionId}/rollback": {base: `{}`, fields: map[string]string{"numTurns": `2`}},
 	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
 		fields: map[string]string{"approvalPolicy": `"never"`}},
 	"POST /api/skills/config": {base: `{"path":"a","enabled":true}`,
@@ -205,7 +207,7 @@ func effect(t *testing.T, method, target, body string) string {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
 		o.Events, o.Searching = fakeEvents{}, fakeSearching{}
-		o.Changes, o.Files, o.WorkingTrees.Worktrees = fakeChanges{}, fakeFiles{}, fakeWorktrees{}
+		o.Changes, o.Files, o.Rewinds, o.WorkingTrees.Worktrees = fakeChanges{}, fakeFiles{}, fakeRewinds{}, fakeWorktrees{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -179,6 +179,13 @@ const (
 	RefusalStatusUnauthorized RefusalStatus = "unauthorized"
 )
 
+// Defines values for RewindConversation.
+const (
+	Kept       RewindConversation = "kept"
+	Retold     RewindConversation = "retold"
+	RolledBack RewindConversation = "rolledBack"
+)
+
 // Defines values for RuntimeAuthCredentials.
 const (
 	RuntimeAuthCredentialsAPIKey RuntimeAuthCredentials = "apiKey"
@@ -1578,6 +1585,34 @@ type Result struct {
 	Result interface{} `json:"result"`
 	Status interface{} `json:"status"`
 }
+
+// Rewind defines model for Rewind.
+type Rewind struct {
+	// Changed Files among them that someone else changed since.
+	Changed []string `json:"changed"`
+
+	// Conversation `rolledBack`: by the runtime. `retold`: the next message begins it anew, with what is left. `kept`: the agent still knows it.
+	Conversation RewindConversation `json:"conversation"`
+
+	// Files How many files change.
+	Files int `json:"files"`
+
+	// NotCovered What no rewind changes.
+	NotCovered []string `json:"notCovered"`
+
+	// RewindID Null for a dry run.
+	RewindID  *string     `json:"rewindId"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+	TurnID    string      `json:"turnId"`
+
+	// Turns The turns that leave the transcript; with `undo`, that return.
+	Turns  []string `json:"turns"`
+	Undoes *string  `json:"undoes"`
+}
+
+// RewindConversation `rolledBack`: by the runtime. `retold`: the next message begins it anew, with what is left. `kept`: the agent still knows it.
+type RewindConversation string
 
 // Runtime A runtime of this server, and what a person needs to use it. It contains no secret.
 type Runtime struct {
@@ -4555,6 +4590,33 @@ type StartReviewJSONBodyDelivery string
 // StartReviewJSONBodyTargetType defines parameters for StartReview.
 type StartReviewJSONBodyTargetType string
 
+// RewindSessionJSONBody defines parameters for RewindSession.
+type RewindSessionJSONBody struct {
+	Conversation *bool `json:"conversation,omitempty"`
+
+	// DryRun Only report what would happen.
+	DryRun *bool `json:"dryRun,omitempty"`
+	Files  *bool `json:"files,omitempty"`
+	Force  *bool `json:"force,omitempty"`
+
+	// TurnID The first turn to take back.
+	TurnID *string `json:"turnId,omitempty"`
+
+	// Undo The `rewindId` to undo.
+	Undo *string `json:"undo,omitempty"`
+}
+
+// RewindSessionParams defines parameters for RewindSession.
+type RewindSessionParams struct {
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RewindSession404JSONResponseBody defines parameters for RewindSession.
+type RewindSession404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // RollbackSessionJSONBody defines parameters for RollbackSession.
 type RollbackSessionJSONBody struct {
 	// NumTurns A number, or its decimal digits as a string.
@@ -5482,6 +5544,9 @@ type ResumeSessionJSONRequestBody ResumeSessionJSONBody
 
 // StartReviewJSONRequestBody defines body for StartReview for application/json ContentType.
 type StartReviewJSONRequestBody StartReviewJSONBody
+
+// RewindSessionJSONRequestBody defines body for RewindSession for application/json ContentType.
+type RewindSessionJSONRequestBody RewindSessionJSONBody
 
 // RollbackSessionJSONRequestBody defines body for RollbackSession for application/json ContentType.
 type RollbackSessionJSONRequestBody RollbackSessionJSONBody
@@ -7559,6 +7624,68 @@ func (t *ResumeSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the RewindSession404JSONResponseBody as a SessionNotFound
+func (t RewindSession404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the RewindSession404JSONResponseBody as the provided SessionNotFound
+func (t *RewindSession404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the RewindSession404JSONResponseBody, using the provided SessionNotFound
+func (t *RewindSession404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the RewindSession404JSONResponseBody as a Problem
+func (t RewindSession404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the RewindSession404JSONResponseBody as the provided Problem
+func (t *RewindSession404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the RewindSession404JSONResponseBody, using the provided Problem
+func (t *RewindSession404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t RewindSession404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *RewindSession404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsGetSessionSettings200JSONResponseBody0 returns the union data inside the GetSessionSettings200JSONResponseBody as a GetSessionSettings200JSONResponseBody0
 func (t GetSessionSettings200JSONResponseBody) AsGetSessionSettings200JSONResponseBody0() (GetSessionSettings200JSONResponseBody0, error) {
 	var body GetSessionSettings200JSONResponseBody0
@@ -9278,6 +9405,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/sessions/{sessionId}/review (the `StartReview` operationId).
 	StartReview(ctx context.Context, sessionID SessionID, body StartReviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RewindSessionWithBody Go back to before a turn
+	//
+	// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+	RewindSessionWithBody(ctx context.Context, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RewindSession Go back to before a turn
+	//
+	// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+	RewindSession(ctx context.Context, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RollbackSessionWithBody Remove the last turns
 	//
@@ -12155,6 +12300,44 @@ func (c *Client) StartReviewWithBody(ctx context.Context, sessionID SessionID, c
 // Corresponds with POST /api/sessions/{sessionId}/review (the `StartReview` operationId).
 func (c *Client) StartReview(ctx context.Context, sessionID SessionID, body StartReviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStartReviewRequest(c.Server, sessionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RewindSessionWithBody Go back to before a turn
+//
+// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+func (c *Client) RewindSessionWithBody(ctx context.Context, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRewindSessionRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RewindSession Go back to before a turn
+//
+// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+func (c *Client) RewindSession(ctx context.Context, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRewindSessionRequest(c.Server, sessionID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -19017,6 +19200,68 @@ func NewStartReviewRequestWithBody(server string, sessionID SessionID, contentTy
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRewindSessionRequest calls the generic RewindSession builder with application/json body
+func NewRewindSessionRequest(server string, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRewindSessionRequestWithBody(server, sessionID, params, "application/json", bodyReader)
+}
+
+// NewRewindSessionRequestWithBody constructs an http.Request for the RewindSession method, with any body, and a specified content type
+func NewRewindSessionRequestWithBody(server string, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/rewind", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }

@@ -16,6 +16,7 @@ import (
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
 	"harness/internal/services/worktree"
@@ -167,7 +168,7 @@ func (f *folderStates) Stop(ctx context.Context) (err error) {
 
 // trees are the parts of operations that read folders.
 func (f *folderStates) trees() operations.WorkingTrees {
-	trees := operations.WorkingTrees{Changes: f.changes()}
+	trees := operations.WorkingTrees{Changes: f.changes(), Rewinds: f.sessions.Rewinds}
 	if f.worktrees != nil {
 		trees.Worktrees = f.worktrees
 	}
@@ -196,6 +197,14 @@ func (f *folderStates) publish(ctx context.Context, update workingtree.Update) e
 
 // turns stores the states of folders around turns, nil if they are not stored.
 func (f *folderStates) turns() manager.Trees {
+	if f.service == nil {
+		return nil
+	}
+	return f.service
+}
+
+// rewinds restores the states of folders, nil if they are not stored.
+func (f *folderStates) rewinds() rewind.Trees {
 	if f.service == nil {
 		return nil
 	}

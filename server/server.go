@@ -345,7 +345,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, Clock: s.now, Trees: s.states.turns(),
+		Journal: s.journal, DB: s.db, Clock: s.now, TreeOptions: manager.TreeOptions{Trees: s.states.turns(), RewindTrees: s.states.rewinds()},
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
 		NodeOptions: manager.NodeOptions{
 			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),

@@ -65,6 +65,8 @@ type Options struct {
 type WorkingTrees struct {
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
+	// Rewinds takes sessions back.
+	Rewinds RewindStore
 	// Files reads folders; nil: they are not shown.
 	Files FileStore
 	// Worktrees makes worktrees for sessions; nil where no session runs.
@@ -91,6 +93,7 @@ type Service struct {
 	*Finder
 	*Uploader
 	*Changes
+	*Rewinds
 	*Files
 	*Worktrees
 	*Folders
@@ -114,6 +117,7 @@ func New(o Options) *Service {
 		Editor:        &Editor{access: access, store: o.Sessions.Editor, family: family},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
+		Rewinds:       &Rewinds{access: access, store: o.Rewinds},
 		Threads:       &Threads{access: access, store: o.Sessions.Threads},
 		Queue:         &Queue{access: access, store: o.Sessions.Queue, uploads: pictures},
 		Decider:       &Decider{access: access, store: o.Sessions.Requests, runtimes: runtimes},

@@ -39,6 +39,8 @@ type Shadow struct {
 	opts Options
 	// objects are those of the folder's repository while they are copied, else "".
 	objects string
+	// index is the file of another index while that is used, else "".
+	index string
 
 	mu sync.Mutex
 }
@@ -48,9 +50,6 @@ type RefusedError struct{ Reason string }
 
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Reason }
-
-// ErrChanged is returned by Restore if the folder is not in the state that the caller expects.
-var ErrChanged = errors.New("the folder was changed in the meantime")
 
 // attributes keep bytes as they are: no attribute of the folder converts, filters or hides anything.
 const attributes = "* -text -eol -ident -filter -working-tree-encoding !diff -merge\n"

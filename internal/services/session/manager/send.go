@@ -108,6 +108,9 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	if err := s.Rollbacks.SettleRollback(ctx, sess, false); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
+	if err := s.Rewinds.Settle(ctx, sess); err != nil {
+		return message, runtime.StartTurn{}, err
+	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
 		message.FilesystemSandbox)
 	s.LoadView(sess.Runtime, sess.ID)
