@@ -111,6 +111,11 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeNoChanges:          says(http.StatusConflict, "changes_unavailable"),
 	operations.CodeNoLines:            says(http.StatusUnprocessableEntity, "lines_unavailable"),
 	operations.CodeTurnStateNotFound:  says(http.StatusNotFound, "turn_state_not_found"),
+	operations.CodeChangedSince:       says(http.StatusConflict, "changed_since"),
+	operations.CodeFolderShared:       says(http.StatusConflict, "folder_shared"),
+	operations.CodeNotUndoable:        says(http.StatusConflict, "not_undoable"),
+	operations.CodeWorktreeNotFound:   says(http.StatusNotFound, "worktree_not_found"),
+	operations.CodeWorktreeRefused:    says(http.StatusConflict, "worktree_refused"),
 	operations.CodeFileNotFound:       says(http.StatusNotFound, "file_not_found"),
 	operations.CodeFileRefused:        says(http.StatusConflict, "file_not_shown"),
 	operations.CodeNoActiveTurn: func(a refused) rest.Failure {

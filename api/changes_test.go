@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harness/internal/lib/shadow"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/workingtree"
 )
 
@@ -33,6 +34,13 @@ func (fakeChanges) Changes(_ context.Context, _, _ string, base workingtree.Base
 
 func (fakeChanges) Diff(_ context.Context, _, _ string, base workingtree.Base, file string, lines int) ([]byte, error) {
 	return []byte(asked([]any{base, file, lines})), nil
+}
+
+// fakeRewinds returns its arguments in place of turns.
+type fakeRewinds struct{}
+
+func (fakeRewinds) Rewind(_ context.Context, _ string, in rewind.Request) (rewind.Result, error) {
+	return rewind.Result{ID: "id", TurnID: in.TurnID, Turns: []string{asked([]any{in})}}, nil
 }
 
 func (fakeChanges) Blame(_ context.Context, _, file string) (workingtree.Blame, error) {

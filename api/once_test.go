@@ -153,7 +153,7 @@ func TestRequestsThatAcceptKey(t *testing.T) {
 			}
 		}
 	}
-	if described != 14 {
+	if described != 15 {
 		t.Errorf("%d operations take a key", described)
 	}
 }

@@ -55,7 +55,9 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions/{sessionId}/project": {base: `{"projectId":null}`,
 		fields: map[string]string{"projectId": `"p"`}},
 	"POST /api/sessions/{sessionId}/interrupt": {base: `{}`, fields: map[string]string{"turnId": `"t"`, "keepBackground": `true`}},
-	"POST /api/sessions/{sessionId}/rollback":  {base: `{}`, fields: map[string]string{"numTurns": `2`}},
+	"POST /api/sessions/{sessionId}/rewind": {base: `{"turnId":"t"}`, fields: map[string]string{"turnId": `"u"`, "undo": `"r"`,
+		"files": `false`, "conversation": `false`, "force": `true`, "dryRun": `true`}},
+	"POST /api/sessions/{sessionId}/rollback": {base: `{}`, fields: map[string]string{"numTurns": `2`}},
 	"POST /api/sessions/{sessionId}/approval-policy": {base: `{"approvalPolicy":"untrusted"}`,
 		fields: map[string]string{"approvalPolicy": `"never"`}},
 	"POST /api/skills/config": {base: `{"path":"a","enabled":true}`,
@@ -98,6 +100,7 @@ var fieldCases = map[string]fieldCase{
 		"since": "2026-01-02", "until": "2026-01-02", "limit": "7"}},
 	"GET /api/search": {query: "q=x", fields: map[string]string{"q": "y", "project": "p", "session": "s", "cursor": "c",
 		"limit": "7"}},
+	"DELETE /api/worktrees/{worktreeId}":         {fields: map[string]string{"force": "true"}},
 	"GET /api/sessions/{sessionId}/changes":      {fields: map[string]string{"turn": "t", "base": "branch", "cursor": "1", "limit": "1"}},
 	"GET /api/sessions/{sessionId}/changes/diff": {fields: map[string]string{"turn": "t", "base": "branch", "path": "a", "context": "1"}},
 	"GET /api/sessions/{sessionId}/blame":        {query: "path=a", fields: map[string]string{"path": "b", "line": "2", "limit": "1"}},
@@ -111,7 +114,7 @@ var fieldCases = map[string]fieldCase{
 	"POST /api/sessions": {base: `{}`,
 		fields: map[string]string{"cwd": `"/w"`, "model": `"m"`, "approvalPolicy": `"never"`,
 			"networkAccess": `"enabled"`, "filesystemSandbox": `"workspace-write"`, "dynamicTools": aTool, "runtime": `"r"`,
-			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`,
+			"implicitSources": `"home"`, "projectId": `"p-1"`, "nonInteractive": `true`, "worktree": `{}`,
 			"nativeTools": `"off"`, "message": `{"text":"a"}`}},
 	"POST /api/sessions/{sessionId}/messages": {base: `{"text":"a"}`,
 		fields: map[string]string{"text": `"b"`, "effort": `"low"`, "model": `"m"`,
@@ -203,7 +206,8 @@ func effect(t *testing.T, method, target, body string) string {
 	b := setup(t, func(o *parts) {
 		o.Controls, o.Suggester, o.Suggestions = controls, suggester, suggester
 		o.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}, scripted.New(scripted.Options{})}}
-		o.Events, o.Searching, o.Changes, o.Files = fakeEvents{}, fakeSearching{}, fakeChanges{}, fakeFiles{}
+		o.Events, o.Searching = fakeEvents{}, fakeSearching{}
+		o.Changes, o.Files, o.Rewinds, o.WorkingTrees.Worktrees = fakeChanges{}, fakeFiles{}, fakeRewinds{}, fakeWorktrees{}
 		o.Jobs = fakeJobs{{ID: "j", ProjectID: "p", State: queue.Queued}}
 	})
 	f := b.sessions

@@ -179,6 +179,13 @@ const (
 	RefusalStatusUnauthorized RefusalStatus = "unauthorized"
 )
 
+// Defines values for RewindConversation.
+const (
+	Kept       RewindConversation = "kept"
+	Retold     RewindConversation = "retold"
+	RolledBack RewindConversation = "rolledBack"
+)
+
 // Defines values for RuntimeAuthCredentials.
 const (
 	RuntimeAuthCredentialsAPIKey RuntimeAuthCredentials = "apiKey"
@@ -377,6 +384,12 @@ const (
 	ImageJpeg UploadContentType = "image/jpeg"
 	ImagePng  UploadContentType = "image/png"
 	ImageWebp UploadContentType = "image/webp"
+)
+
+// Defines values for WorktreesWorktreesState.
+const (
+	WorktreesWorktreesStateReady WorktreesWorktreesState = "ready"
+	WorktreesWorktreesStateTrash WorktreesWorktreesState = "trash"
 )
 
 // Defines values for View.
@@ -780,6 +793,12 @@ const (
 	ReadUsage200JSONResponseBodyByProject ReadUsage200JSONResponseBodyBy = "project"
 	ReadUsage200JSONResponseBodyByRuntime ReadUsage200JSONResponseBodyBy = "runtime"
 	ReadUsage200JSONResponseBodyBySession ReadUsage200JSONResponseBodyBy = "session"
+)
+
+// Defines values for RemoveWorktreeParamsForce.
+const (
+	RemoveWorktreeParamsForceFalse RemoveWorktreeParamsForce = "false"
+	RemoveWorktreeParamsForceTrue  RemoveWorktreeParamsForce = "true"
 )
 
 // AgentSession defines model for AgentSession.
@@ -1333,6 +1352,15 @@ type Module_Trust struct {
 // NetworkAccess defines model for NetworkAccess.
 type NetworkAccess string
 
+// NewWorktree Makes a git worktree of the repository of `cwd`, on a new branch, and opens the session there, in the same subfolder. It has the files of the commit, without ignored files, submodules and contents of LFS. 409 `worktree_refused`: the message says why.
+type NewWorktree struct {
+	// Base A branch or commit; the last commit if not given. Nothing is fetched.
+	Base *string `json:"base,omitempty"`
+
+	// Branch The new branch; `harness/` and an id if not given.
+	Branch *string `json:"branch,omitempty"`
+}
+
 // NotOwner defines model for NotOwner.
 type NotOwner struct {
 	Code interface{} `json:"code"`
@@ -1557,6 +1585,34 @@ type Result struct {
 	Result interface{} `json:"result"`
 	Status interface{} `json:"status"`
 }
+
+// Rewind defines model for Rewind.
+type Rewind struct {
+	// Changed Files among them that someone else changed since.
+	Changed []string `json:"changed"`
+
+	// Conversation `rolledBack`: by the runtime. `retold`: the next message begins it anew, with what is left. `kept`: the agent still knows it.
+	Conversation RewindConversation `json:"conversation"`
+
+	// Files How many files change.
+	Files int `json:"files"`
+
+	// NotCovered What no rewind changes.
+	NotCovered []string `json:"notCovered"`
+
+	// RewindID Null for a dry run.
+	RewindID  *string     `json:"rewindId"`
+	SessionID string      `json:"sessionId"`
+	Status    interface{} `json:"status"`
+	TurnID    string      `json:"turnId"`
+
+	// Turns The turns that leave the transcript; with `undo`, that return.
+	Turns  []string `json:"turns"`
+	Undoes *string  `json:"undoes"`
+}
+
+// RewindConversation `rolledBack`: by the runtime. `retold`: the next message begins it anew, with what is left. `kept`: the agent still knows it.
+type RewindConversation string
 
 // Runtime A runtime of this server, and what a person needs to use it. It contains no secret.
 type Runtime struct {
@@ -2405,6 +2461,36 @@ type WholeNumber0 = int
 
 // WholeNumber1 defines model for WholeNumber.1.
 type WholeNumber1 = string
+
+// Worktrees defines model for Worktrees.
+type Worktrees struct {
+	Worktrees []Worktrees_Worktrees `json:"worktrees"`
+}
+
+// WorktreesWorktreesState defines model for Worktrees.Worktrees.State.
+type WorktreesWorktreesState string
+
+// Worktrees_Worktrees defines model for Worktrees.Worktrees.
+type Worktrees_Worktrees struct {
+	// Base The commit at which the branch began.
+	Base      string     `json:"base"`
+	Branch    string     `json:"branch"`
+	CreatedAt time.Time  `json:"createdAt"`
+	Folder    string     `json:"folder"`
+	ID        string     `json:"id"`
+	Kept      *string    `json:"kept"`
+	RemovedAt *time.Time `json:"removedAt"`
+
+	// Repository The folder that it was made from.
+	Repository string `json:"repository"`
+
+	// SessionID A session that works there.
+	SessionID *string                 `json:"sessionId"`
+	State     WorktreesWorktreesState `json:"state"`
+
+	// Uncommitted Files that are not committed, without ignored ones.
+	Uncommitted int `json:"uncommitted"`
+}
 
 // Actor defines model for actor.
 type Actor = string
@@ -4014,6 +4100,9 @@ type CreateSessionJSONBody struct {
 
 	// Runtime One of the server's runtimes (`runtimes` of `/api/health`); the default runtime if not given.
 	Runtime *string `json:"runtime,omitempty"`
+
+	// Worktree Makes a git worktree of the repository of `cwd`, on a new branch, and opens the session there, in the same subfolder. It has the files of the commit, without ignored files, submodules and contents of LFS. 409 `worktree_refused`: the message says why.
+	Worktree *NewWorktree `json:"worktree,omitempty"`
 }
 
 // CreateSessionParams defines parameters for CreateSession.
@@ -4500,6 +4589,33 @@ type StartReviewJSONBodyDelivery string
 
 // StartReviewJSONBodyTargetType defines parameters for StartReview.
 type StartReviewJSONBodyTargetType string
+
+// RewindSessionJSONBody defines parameters for RewindSession.
+type RewindSessionJSONBody struct {
+	Conversation *bool `json:"conversation,omitempty"`
+
+	// DryRun Only report what would happen.
+	DryRun *bool `json:"dryRun,omitempty"`
+	Files  *bool `json:"files,omitempty"`
+	Force  *bool `json:"force,omitempty"`
+
+	// TurnID The first turn to take back.
+	TurnID *string `json:"turnId,omitempty"`
+
+	// Undo The `rewindId` to undo.
+	Undo *string `json:"undo,omitempty"`
+}
+
+// RewindSessionParams defines parameters for RewindSession.
+type RewindSessionParams struct {
+	// IdempotencyKey Identifies this request, so that it can be sent again when its response was lost. It is executed once; for 24 h, a repetition gets the same response with `Idempotency-Replayed: true`. Use a new key (a UUID) for every request. 409 with a `Problem` whose `code` is `idempotency_key_reused` (the key was used with another path, query or body), `idempotency_key_in_use` (the first request is in progress; `Retry-After`) or `idempotency_outcome_unknown` (the server exited in between; check whether the request took effect).
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RewindSession404JSONResponseBody defines parameters for RewindSession.
+type RewindSession404JSONResponseBody struct {
+	union json.RawMessage
+}
 
 // RollbackSessionJSONBody defines parameters for RollbackSession.
 type RollbackSessionJSONBody struct {
@@ -5242,6 +5358,23 @@ type ReadUsage200JSONResponseBody struct {
 	UnpricedModels []string `json:"unpricedModels"`
 }
 
+// RemoveWorktreeParams defines parameters for RemoveWorktree.
+type RemoveWorktreeParams struct {
+	// Force `true` removes it with files that are not committed.
+	Force *RemoveWorktreeParamsForce `form:"force,omitempty" json:"force,omitempty"`
+}
+
+// RemoveWorktreeParamsForce defines parameters for RemoveWorktree.
+type RemoveWorktreeParamsForce string
+
+// RemoveWorktree200JSONResponseBody defines parameters for RemoveWorktree.
+type RemoveWorktree200JSONResponseBody struct {
+	Status interface{} `json:"status"`
+
+	// Trash Where its folder is.
+	Trash string `json:"trash"`
+}
+
 // GetLiveness200JSONResponseBody defines parameters for GetLiveness.
 type GetLiveness200JSONResponseBody struct {
 	Status interface{} `json:"status"`
@@ -5411,6 +5544,9 @@ type ResumeSessionJSONRequestBody ResumeSessionJSONBody
 
 // StartReviewJSONRequestBody defines body for StartReview for application/json ContentType.
 type StartReviewJSONRequestBody StartReviewJSONBody
+
+// RewindSessionJSONRequestBody defines body for RewindSession for application/json ContentType.
+type RewindSessionJSONRequestBody RewindSessionJSONBody
 
 // RollbackSessionJSONRequestBody defines body for RollbackSession for application/json ContentType.
 type RollbackSessionJSONRequestBody RollbackSessionJSONBody
@@ -7488,6 +7624,68 @@ func (t *ResumeSession409JSONResponseBody) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsSessionNotFound returns the union data inside the RewindSession404JSONResponseBody as a SessionNotFound
+func (t RewindSession404JSONResponseBody) AsSessionNotFound() (SessionNotFound, error) {
+	var body SessionNotFound
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSessionNotFound overwrites any union data inside the RewindSession404JSONResponseBody as the provided SessionNotFound
+func (t *RewindSession404JSONResponseBody) FromSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSessionNotFound performs a merge with any union data inside the RewindSession404JSONResponseBody, using the provided SessionNotFound
+func (t *RewindSession404JSONResponseBody) MergeSessionNotFound(v SessionNotFound) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsProblem returns the union data inside the RewindSession404JSONResponseBody as a Problem
+func (t RewindSession404JSONResponseBody) AsProblem() (Problem, error) {
+	var body Problem
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromProblem overwrites any union data inside the RewindSession404JSONResponseBody as the provided Problem
+func (t *RewindSession404JSONResponseBody) FromProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeProblem performs a merge with any union data inside the RewindSession404JSONResponseBody, using the provided Problem
+func (t *RewindSession404JSONResponseBody) MergeProblem(v Problem) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t RewindSession404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *RewindSession404JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsGetSessionSettings200JSONResponseBody0 returns the union data inside the GetSessionSettings200JSONResponseBody as a GetSessionSettings200JSONResponseBody0
 func (t GetSessionSettings200JSONResponseBody) AsGetSessionSettings200JSONResponseBody0() (GetSessionSettings200JSONResponseBody0, error) {
 	var body GetSessionSettings200JSONResponseBody0
@@ -9208,6 +9406,24 @@ type ClientInterface interface {
 	// Corresponds with POST /api/sessions/{sessionId}/review (the `StartReview` operationId).
 	StartReview(ctx context.Context, sessionID SessionID, body StartReviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RewindSessionWithBody Go back to before a turn
+	//
+	// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+	RewindSessionWithBody(ctx context.Context, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RewindSession Go back to before a turn
+	//
+	// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+	RewindSession(ctx context.Context, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RollbackSessionWithBody Remove the last turns
 	//
 	// Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
@@ -9557,6 +9773,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/usage (the `ReadUsage` operationId).
 	ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWorktrees List worktrees of sessions
+	//
+	// Lists the worktrees of this server alone; every other node has its own. `kept` says why one is not removed, with the remedy.
+	//
+	// Corresponds with GET /api/worktrees (the `ListWorktrees` operationId).
+	ListWorktrees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktree Remove a worktree
+	//
+	// Moves a worktree to the trash, where it stays for a week; its branch stays in the repository. 409 `worktree_refused` while a session that is not archived or a process uses it, or something in it would be lost; the message names the remedy.
+	//
+	// Corresponds with DELETE /api/worktrees/{worktreeId} (the `RemoveWorktree` operationId).
+	RemoveWorktree(ctx context.Context, worktreeID string, params *RemoveWorktreeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetLiveness Check whether the process is alive, without the store or a runtime
 	//
@@ -12080,6 +12310,44 @@ func (c *Client) StartReview(ctx context.Context, sessionID SessionID, body Star
 	return c.Client.Do(req)
 }
 
+// RewindSessionWithBody Go back to before a turn
+//
+// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+func (c *Client) RewindSessionWithBody(ctx context.Context, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRewindSessionRequestWithBody(c.Server, sessionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RewindSession Go back to before a turn
+//
+// Takes the files that this turn and later ones changed, and the conversation, back to before the turn. Other files stay. With `undo` instead of `turnId`, undoes the last rewind of the session. The folder must be idle: 409 `turn_active`, `background_work`, or `folder_shared` (another session works in it). 409 `changed_since` names files that someone else changed since; `force` changes them, too. 409 `not_undoable`: another turn began since, or it is not the last rewind. A rewind that a killed server left is finished before the session's next turn.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/sessions/{sessionId}/rewind (the `RewindSession` operationId).
+func (c *Client) RewindSession(ctx context.Context, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRewindSessionRequest(c.Server, sessionID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RollbackSessionWithBody Remove the last turns
 //
 // Also works on runtimes that can only revert. The turns are removed from the transcript; the event session_rolled_back names them.
@@ -12880,6 +13148,40 @@ func (c *Client) DecideToolInput(ctx context.Context, requestID RequestID, param
 // Corresponds with GET /api/usage (the `ReadUsage` operationId).
 func (c *Client) ReadUsage(ctx context.Context, params *ReadUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadUsageRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWorktrees List worktrees of sessions
+//
+// Lists the worktrees of this server alone; every other node has its own. `kept` says why one is not removed, with the remedy.
+//
+// Corresponds with GET /api/worktrees (the `ListWorktrees` operationId).
+func (c *Client) ListWorktrees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWorktreesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktree Remove a worktree
+//
+// Moves a worktree to the trash, where it stays for a week; its branch stays in the repository. 409 `worktree_refused` while a session that is not archived or a process uses it, or something in it would be lost; the message names the remedy.
+//
+// Corresponds with DELETE /api/worktrees/{worktreeId} (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktree(ctx context.Context, worktreeID string, params *RemoveWorktreeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequest(c.Server, worktreeID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -18902,6 +19204,68 @@ func NewStartReviewRequestWithBody(server string, sessionID SessionID, contentTy
 	return req, nil
 }
 
+// NewRewindSessionRequest calls the generic RewindSession builder with application/json body
+func NewRewindSessionRequest(server string, sessionID SessionID, params *RewindSessionParams, body RewindSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRewindSessionRequestWithBody(server, sessionID, params, "application/json", bodyReader)
+}
+
+// NewRewindSessionRequestWithBody constructs an http.Request for the RewindSession method, with any body, and a specified content type
+func NewRewindSessionRequestWithBody(server string, sessionID SessionID, params *RewindSessionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/sessions/%s/rewind", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewRollbackSessionRequest calls the generic RollbackSession builder with application/json body
 func NewRollbackSessionRequest(server string, sessionID SessionID, body RollbackSessionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -20617,6 +20981,94 @@ func NewReadUsageRequest(server string, params *ReadUsageParams) (*http.Request,
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListWorktreesRequest constructs an http.Request for the ListWorktrees method
+func NewListWorktreesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/worktrees")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveWorktreeRequest constructs an http.Request for the RemoveWorktree method
+func NewRemoveWorktreeRequest(server string, worktreeID string, params *RemoveWorktreeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktreeId", worktreeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/worktrees/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Force != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "force", *params.Force, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -15,8 +16,10 @@ import (
 	"harness/internal/runtime/process/confine"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/internal/services/worktree"
 	"harness/server/datadir"
 	"harness/stream"
 )
@@ -113,16 +116,20 @@ func realPlaces(paths []string) (places []string) {
 // folderStates are the states of folders around turns, from which changes are read.
 type folderStates struct {
 	*core
-	service *workingtree.Service // nil with HARNESS_CHECKPOINTS=off
+	service   *workingtree.Service // nil with HARNESS_CHECKPOINTS=off
+	worktrees *worktree.Service    // nil where no session runs
 }
 
 // Start opens the states of folders.
 func (f *folderStates) Start(ctx context.Context) error {
-	if f.cfg.Checkpoints == "off" || !f.cfg.Runs() {
+	if !f.cfg.Runs() {
 		return nil
 	}
 	dir, err := filepath.Abs(f.dir.Path)
-	if err != nil {
+	if err == nil {
+		err = f.startWorktrees(ctx, dir)
+	}
+	if err != nil || f.cfg.Checkpoints == "off" {
 		return err
 	}
 	options := workingtree.Options{Dir: filepath.Join(dir, "shadows"), Keep: []string{dir}, FolderOf: f.folderOf, Publish: f.publish,
@@ -137,12 +144,35 @@ func (f *folderStates) Start(ctx context.Context) error {
 	return f.service.Start(ctx)
 }
 
-// Stop ends running captures.
-func (f *folderStates) Stop(ctx context.Context) error {
-	if f.service == nil {
-		return nil
+// startWorktrees finishes what a crash left of worktrees. They are beside the data directory, which agents cannot see.
+func (f *folderStates) startWorktrees(ctx context.Context, dir string) error {
+	options := worktree.Options{Dir: filepath.Join(dir, "worktrees"), Root: dir + "-worktrees", Keep: realPlaces([]string{dir}),
+		Logger: f.log.With().Str("package", "worktree").Logger(), Clock: f.now}
+	if f.cfg.RuntimeUser != "" {
+		options.Refuse = "there are no worktrees while agents run as another user (HARNESS_RUNTIME_USER), who could not write there"
 	}
-	return f.service.Stop(ctx)
+	f.worktrees = worktree.New(options)
+	return f.worktrees.Start(ctx)
+}
+
+// Stop ends running captures.
+func (f *folderStates) Stop(ctx context.Context) (err error) {
+	if f.worktrees != nil {
+		err = f.worktrees.Stop(ctx)
+	}
+	if f.service != nil {
+		err = errors.Join(err, f.service.Stop(ctx))
+	}
+	return err
+}
+
+// trees are the parts of operations that read folders.
+func (f *folderStates) trees() operations.WorkingTrees {
+	trees := operations.WorkingTrees{Changes: f.changes(), Rewinds: f.sessions.Rewinds}
+	if f.worktrees != nil {
+		trees.Worktrees = f.worktrees
+	}
+	return trees
 }
 
 // folderOf returns the folder of a session, "" for none.
@@ -167,6 +197,14 @@ func (f *folderStates) publish(ctx context.Context, update workingtree.Update) e
 
 // turns stores the states of folders around turns, nil if they are not stored.
 func (f *folderStates) turns() manager.Trees {
+	if f.service == nil {
+		return nil
+	}
+	return f.service
+}
+
+// rewinds restores the states of folders, nil if they are not stored.
+func (f *folderStates) rewinds() rewind.Trees {
 	if f.service == nil {
 		return nil
 	}

@@ -345,7 +345,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 		return err
 	}
 	s.sessions = manager.New(manager.Options{
-		Journal: s.journal, DB: s.db, Clock: s.now, Trees: s.states.turns(),
+		Journal: s.journal, DB: s.db, Clock: s.now, TreeOptions: manager.TreeOptions{Trees: s.states.turns(), RewindTrees: s.states.rewinds()},
 		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
 		NodeOptions: manager.NodeOptions{
 			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
@@ -411,7 +411,7 @@ func (s *Server) operations() operations.Options {
 			Origins: s.sessions.Reader},
 		Controls: of.Controls, Runtimes: of.Runtimes, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
-		WorkingTrees: operations.WorkingTrees{Changes: s.states.changes()}, Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
+		WorkingTrees: s.states.trees(), Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },
 		Absent:    s.runtimes.absent,
 	}

@@ -21,6 +21,18 @@ func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, tur
 	return nil
 }
 
+// BringBack puts turns that were taken out of a session's transcript back.
+func (Store) BringBack(ctx context.Context, tx database.Tx, sessionID string, turnIDs []string) error {
+	for _, turnID := range turnIDs {
+		_, err := tx.ExecContext(ctx, `delete from rolled_back_turns where session_id = $1 and turn_id = $2`,
+			database.EncodeText(sessionID), database.EncodeText(turnID))
+		if err != nil {
+			return fmt.Errorf("put turn %s back into session %s: %w", turnID, sessionID, err)
+		}
+	}
+	return nil
+}
+
 // RolledBack returns the rolled-back turns of a session.
 func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	turns, err := database.ReadTexts(ctx, q, "read what was taken out of session "+sessionID,

@@ -28,7 +28,8 @@ var (
 // fileRoutes show more than a transcript does: they need the role of an operator.
 func (s *files) fileRoutes() []rest.Route {
 	return []rest.Route{
-		{Method: http.MethodGet, Path: filesPath, Operation: operations.ReadFiles, Access: rest.AccessOperator, Query: filesQuery, Handle: s.list},
+		{Method: http.MethodGet, Path: filesPath, Operation: operations.ReadFiles, Access: rest.AccessOperator,
+			Query: filesQuery, Handle: s.list},
 		{Method: http.MethodGet, Path: filesPath + "/content", Operation: operations.ReadFiles, Access: rest.AccessOperator,
 			Query: contentQuery, Handle: s.content},
 	}

@@ -41,12 +41,14 @@ func Routes(o Options) []rest.Route {
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
 	differs := &changes{changes: ops.Changes}
+	back := &rewinds{rewinds: ops.Rewinds}
+	apart := &worktrees{worktrees: ops.Worktrees}
 	shownFiles := &files{files: ops.Files}
 	places := &folders{folders: ops.Folders}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
 		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
 		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes(),
-		places.folderRoutes(), differs.changeRoutes(), shownFiles.fileRoutes())
+		places.folderRoutes(), differs.changeRoutes(), back.rewindRoutes(), shownFiles.fileRoutes(), apart.worktreeRoutes())
 }
 
 type sessions struct {

@@ -25,6 +25,7 @@ var (
 		rest.Optional("filesystemSandbox", filesystemSandboxField), rest.Optional("dynamicTools", dynamicToolsField),
 		rest.Optional("runtime", rest.RuntimeName), rest.Optional("implicitSources", implicitField),
 		rest.Optional("nonInteractive", schema.Boolean()),
+		rest.Optional("worktree", worktreeWish),
 		rest.Optional("nativeTools", schema.Enum(runtime.NativeToolsOn, runtime.NativeToolsOff)),
 		rest.Optional("projectId", schema.Text{}.Trim().Min(1).Max(operations.MaxProjectID)),
 		rest.Optional("message", firstMessage)))
@@ -111,6 +112,7 @@ func createOf(in *rest.Input) session.Create {
 		ImplicitSources: in.Body.Get("implicitSources").Text(), NativeTools: in.Body.Get("nativeTools").Text(),
 		ProjectID:      in.Body.Get("projectId").Text(),
 		NonInteractive: in.Body.Get("nonInteractive").True(),
+		Worktree:       worktreeOf(in),
 	}
 }
 

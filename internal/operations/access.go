@@ -57,6 +57,7 @@ const (
 	ReadChanges    Operation = "read changes"
 	ReadFiles      Operation = "read files"
 	RollBack       Operation = "roll back"
+	Rewind         Operation = "rewind"
 	Review         Operation = "review"
 	Upsert         Operation = "upsert"
 	ListRequests   Operation = "list requests"
@@ -89,7 +90,7 @@ func rulesOf(op Operation) rules {
 	case ReadControls, EditControls, StoreSuggested, StoreUpload:
 		return userSession
 	case Rename, Archive, Unarchive, Delete, ReadSources, Suggest, ReadBackground, EndBackground,
-		ReadChanges, ReadFiles, RollBack:
+		ReadChanges, ReadFiles, RollBack, Rewind:
 		return ownedSession
 	case Resume, Send, Retry:
 		return ownedSession | enabled

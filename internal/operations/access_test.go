@@ -46,7 +46,7 @@ func TestOperationsBySession(t *testing.T) {
 		operations.Unarchive: all, operations.Resume: all, operations.Delete: all, operations.Send: all,
 		operations.Suggest: all, "an unknown operation": all, operations.Interrupt: notSystem | owned,
 		operations.Steer: notSystem | owned, operations.Fork: notSystem | owned, operations.Compact: notSystem | owned,
-		operations.CleanTerminals: notSystem | owned, operations.RollBack: all,
+		operations.CleanTerminals: notSystem | owned, operations.RollBack: all, operations.Rewind: all,
 		operations.Review: notSystem | owned, operations.AssignProject: notSystem, operations.ListRequests: notSystem,
 	} {
 		var (

@@ -10,8 +10,10 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/tools/workspace"
 	"harness/internal/services/workingtree"
+	"harness/internal/services/worktree"
 	"harness/queue"
 	"harness/transcript"
 )
@@ -76,6 +78,11 @@ const (
 	CodeNoChanges          Code = "changes_unavailable"
 	CodeNoLines            Code = "lines_unavailable"
 	CodeTurnStateNotFound  Code = "turn_state_not_found"
+	CodeChangedSince       Code = "changed_since"
+	CodeFolderShared       Code = "folder_shared"
+	CodeNotUndoable        Code = "not_undoable"
+	CodeWorktreeNotFound   Code = "worktree_not_found"
+	CodeWorktreeRefused    Code = "worktree_refused"
 	CodeFileNotFound       Code = "file_not_found"
 	CodeFileRefused        Code = "file_not_shown"
 	CodeNoActiveTurn       Code = "no_active_turn"
@@ -326,6 +333,11 @@ var table = []row{
 	typed[*workingtree.UnavailableError](CodeNoChanges),
 	typed[*workingtree.FileError](CodeNoLines),
 	sentinel(CodeTurnStateNotFound, workingtree.ErrUnknownTurn),
+	typed[*workingtree.ConflictError](CodeChangedSince),
+	typed[*rewind.SharedError](CodeFolderShared),
+	typed[*rewind.NotUndoableError](CodeNotUndoable),
+	sentinel(CodeWorktreeNotFound, worktree.ErrNotFound),
+	typed[*worktree.RefusedError](CodeWorktreeRefused),
 	sentinel(CodeFileNotFound, workspace.ErrNoFile),
 	typed[*workspace.RefusedError](CodeFileRefused),
 	native(sentinel(CodeNoActiveTurn, session.ErrNoActiveTurn, session.ErrWrongTurn, runtime.ErrNoActiveTurn)),

@@ -38,6 +38,8 @@ type Opener struct {
 	store    OpenerStore
 	runtimes *RuntimeAdmin
 	projects *Projects
+	// worktrees is nil where no session runs.
+	worktrees WorktreeStore
 }
 
 // Create opens a session. A blank directory or model means none. session.ErrProjectNotFound, *LimitedError,
@@ -46,6 +48,9 @@ func (s *Opener) Create(ctx context.Context, in session.Create) (session.Session
 	in, err := s.prepare(ctx, in)
 	if err != nil {
 		return session.Session{}, err
+	}
+	if in.Worktree != nil {
+		return s.createIn(ctx, in)
 	}
 	return s.store.Create(ctx, in)
 }
@@ -130,25 +135,35 @@ func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create,
 	if in.ProjectID == "" {
 		return in, &LimitedError{"name the project of the session (projectId)"}
 	}
-	all, _, err := s.projects.ProjectsAt(ctx)
-	if err != nil {
-		return in, err
-	}
-	at := slices.IndexFunc(all, func(p session.Project) bool { return p.ID == in.ProjectID })
-	if at < 0 {
-		return in, session.ErrProjectNotFound
-	}
-	folder := all[at].WorkingDirectory
+	folder, err := s.projectFolder(ctx, in.ProjectID)
 	switch {
-	case folder == nil && in.Cwd != "":
+	case err != nil:
+		return in, err
+	case folder == "" && in.Cwd != "":
 		return in, &LimitedError{"the project has no directory, so its sessions use the server's; omit cwd"}
-	case folder == nil:
+	case folder == "":
 	case in.Cwd == "":
-		in.Cwd = *folder
-	case !under(in.Cwd, *folder):
+		in.Cwd = folder
+	case !under(in.Cwd, folder):
 		return in, &LimitedError{"its sessions work in or below the project's directory; omit cwd"}
 	}
 	return in, nil
+}
+
+// projectFolder returns the directory of a project, "" for none. session.ErrProjectNotFound.
+func (s *Opener) projectFolder(ctx context.Context, projectID string) (string, error) {
+	all, _, err := s.projects.ProjectsAt(ctx)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(all, func(p session.Project) bool { return p.ID == projectID })
+	switch {
+	case at < 0:
+		return "", session.ErrProjectNotFound
+	case all[at].WorkingDirectory == nil:
+		return "", nil
+	}
+	return *all[at].WorkingDirectory, nil
 }
 
 // under reports whether a path is a directory or below it.

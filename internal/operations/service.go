@@ -65,8 +65,12 @@ type Options struct {
 type WorkingTrees struct {
 	// Changes compares folders with their earlier states; nil: they are not watched.
 	Changes ChangeStore
+	// Rewinds takes sessions back.
+	Rewinds RewindStore
 	// Files reads folders; nil: they are not shown.
 	Files FileStore
+	// Worktrees makes worktrees for sessions; nil where no session runs.
+	Worktrees WorktreeStore
 }
 
 // Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
@@ -89,7 +93,9 @@ type Service struct {
 	*Finder
 	*Uploader
 	*Changes
+	*Rewinds
 	*Files
+	*Worktrees
 	*Folders
 	*Starter
 }
@@ -104,12 +110,14 @@ func New(o Options) *Service {
 	pictures := Pictures{o.Uploads}
 	family := &Family{access: access, store: o.Sessions.Lineage, queue: o.Sessions.Queue, sessions: o.Sessions.Editor, elsewhere: o.Elsewhere}
 	service := &Service{
-		Access:        access,
-		Opener:        &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
+		Access: access,
+		Opener: &Opener{NodeRules: o.Sessions.Opener, access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects,
+			worktrees: o.WorkingTrees.Worktrees},
 		Reader:        reader,
 		Editor:        &Editor{access: access, store: o.Sessions.Editor, family: family},
 		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures, family: family},
 		Family:        family,
+		Rewinds:       &Rewinds{access: access, store: o.Rewinds},
 		Threads:       &Threads{access: access, store: o.Sessions.Threads},
 		Queue:         &Queue{access: access, store: o.Sessions.Queue, uploads: pictures},
 		Decider:       &Decider{access: access, store: o.Sessions.Requests, runtimes: runtimes},
@@ -123,6 +131,7 @@ func New(o Options) *Service {
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},
 		Changes:       &Changes{access: access, store: o.Changes, origins: o.Sessions.Origins, files: o.Files},
 		Files:         &Files{access: access, store: o.Files},
+		Worktrees:     &Worktrees{reader: reader, store: o.WorkingTrees.Worktrees},
 		Folders:       &Folders{reader: reader, projects: projects, store: o.Sessions.Folders},
 	}
 	family.opener = service.Opener

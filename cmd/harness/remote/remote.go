@@ -65,7 +65,7 @@ func Commands(local Local, codex Codex) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
 		c.run(), c.sessions(), c.approvals(), c.transcript(), c.projects(), c.models(), c.settings(), c.prices(), c.tokens(),
-		c.bundle(), c.api(), c.exportSession(), c.changes(), c.blame(), c.profiles(), c.open(), c.attach(codex),
+		c.bundle(), c.api(), c.exportSession(), c.changes(), c.blame(), c.rewind(), c.worktrees(), c.profiles(), c.open(), c.attach(codex),
 	}
 	for _, one := range all {
 		c.flags(one)

@@ -54,7 +54,7 @@ func (c *commands) run() *cobra.Command {
 				return err
 			}
 			session := exist
-			for _, name := range []string{"cwd", "runtime", "approval-policy", "sandbox", "network"} {
+			for _, name := range []string{"cwd", "runtime", "approval-policy", "sandbox", "network", "worktree"} {
 				if session != "" && cmd.Flags().Changed(name) {
 					return usage("--%s needs a new session; it cannot be combined with --session", name)
 				}
@@ -73,6 +73,7 @@ func (c *commands) run() *cobra.Command {
 	flags.StringVar(&in.cwd, "cwd", "",
 		"working folder on the server; a relative path is below its workspace (default: this folder)")
 	flags.StringVar(&in.runtime, "runtime", "", "runtime of the new session (default: the server's default)")
+	flags.BoolVar(&in.worktree, "worktree", false, "work in a new git worktree of the folder, on a branch of its own")
 	OneOf(cmd, &in.policy, "approval-policy", "", "when the agent asks for approval", "untrusted", "on-failure", "on-request", "never")
 	OneOf(cmd, &in.sandbox, "sandbox", "", "what the agent may change (default: workspace-write, if the runtime has it)",
 		"read-only", "workspace-write", "danger-full-access")
@@ -81,7 +82,10 @@ func (c *commands) run() *cobra.Command {
 }
 
 // newSession has the initial settings of a new session; for "" the server chooses.
-type newSession struct{ cwd, runtime, policy, sandbox, network string }
+type newSession struct {
+	cwd, runtime, policy, sandbox, network string
+	worktree                               bool
+}
 
 // begin creates the session of a run, and prints what the session may change: its working folder, unless the caller or
 // the runtime sets something else.
@@ -96,6 +100,9 @@ func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, 
 		Cwd: &in.cwd, Model: given[string](model), Runtime: given[string](in.runtime),
 		ApprovalPolicy:    given[client.ApprovalPolicy](in.policy),
 		FilesystemSandbox: given[client.FilesystemSandbox](in.sandbox), NetworkAccess: given[client.NetworkAccess](in.network),
+	}
+	if in.worktree {
+		body.Worktree = &client.NewWorktree{}
 	}
 	if in.sandbox == "" {
 		body.FilesystemSandbox = given[client.FilesystemSandbox]("workspace-write")

@@ -258,12 +258,14 @@ export const cases = (test) => {
     const id = await turns("first", "second");
     const { page, close } = await open(browser, `/s/${id}`);
     await finished(page, 2);
-    await menu(page, page.locator(".entry.user").nth(1), "Rewind to here…");
+    await menu(page, page.locator(".entry.user").nth(1), "Restore to before this turn…");
     await page.getByText("Removes the last turn").waitFor();
-    await page.getByRole("button", { name: "Rewind", exact: true }).click();
+    await page.getByRole("button", { name: "Restore", exact: true }).click();
     await eventually("the turn has left the page", async () => (await said(page)).join() === "first");
     assert.deepEqual(await users(id), ["MOCK_REPLY[first]"]);
     assert.equal(await page.getByLabel("Message").inputValue(), "MOCK_REPLY[second]");
+    await page.getByRole("button", { name: "Undo", exact: true }).click();
+    await eventually("the turn is back", async () => (await said(page)).join() === "first,second");
     await close();
   });
 

@@ -1,5 +1,6 @@
 // What stands around the pages: the list, the search, a new session, the archive, sign-in, and what holds on every page.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { api, base, closed, eventually, live, newSession, open, pill, quiet, send, token, transcript } from "./kit.mjs";
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -48,6 +49,39 @@ export const cases = (test) => {
     await touch.page.getByLabel("First message").waitFor();
     assert.equal(await touch.page.evaluate(() => document.activeElement?.tagName), "BODY", "no keyboard jumps up");
     await touch.close();
+  }, { core: true });
+
+  // WT-37
+  test("a new session works in a worktree of its own, on the branch that the page names", async (browser) => {
+    const { cwd } = (await api("GET", `/api/sessions/${await newSession("A repository")}?limit=1`)).session;
+    const repo = `${cwd}/for-a-worktree`;
+    execFileSync("sh", ["-c", `git init -q "$0" && git -C "$0" -c user.name=a -c user.email=a@x commit -q --allow-empty -m first`, repo]);
+    const { page, close } = await open(browser, "/", wide);
+    const folder = async (path) => {
+      await page.getByRole("button", { name: /^Folder/ }).click();
+      await page.getByRole("combobox", { name: "Folder" }).fill(path);
+      await page.keyboard.press("Enter");
+    };
+    const toggle = page.getByRole("button", { name: "New worktree" });
+    await folder(repo);
+    await toggle.click();
+    assert.equal(await toggle.getAttribute("aria-pressed"), "true");
+    await page.getByLabel("First message").fill("Fix the flaky login test! MOCK_REPLY[apart]");
+    const named = await page.getByText(/^New worktree on branch harness\/fix-the-flaky-login-test/).innerText();
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.locator(".entry.assistant", { hasText: "apart" }).waitFor();
+    const id = page.url().split("/s/")[1].split("?")[0];
+    const { worktrees } = await api("GET", "/api/worktrees");
+    const own = worktrees.find((one) => one.sessionId === id);
+    assert.equal(own.repository, repo);
+    assert.equal(`New worktree on branch ${own.branch}`, named);
+    assert.equal((await api("GET", `/api/sessions/${id}?limit=1`)).session.cwd, own.folder);
+    await page.goto(new URL("/", page.url()).href);
+    await folder(repo);
+    await toggle.waitFor();
+    await folder(cwd);
+    await toggle.waitFor({ state: "detached" });
+    await close();
   }, { core: true });
 
   test("what is archived can be undone, found by its filter, and unarchived", async (browser) => {

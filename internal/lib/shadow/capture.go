@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -215,28 +214,4 @@ func (s *Shadow) lastBegin() time.Time {
 		return time.Unix(0, 0)
 	}
 	return time.Unix(0, int64(binary.BigEndian.Uint64(data)))
-}
-
-// Restore changes the folder from one state to another. It returns ErrChanged, and changes nothing, if the folder is not
-// in the first state.
-func (s *Shadow) Restore(ctx context.Context, now, then string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state, err := s.capture(ctx)
-	if err != nil {
-		return err
-	}
-	if state.Tree != now {
-		return ErrChanged
-	}
-	if err := s.noteBegin(time.Now()); err != nil {
-		return err
-	}
-	if _, err := s.git(ctx, nil, "read-tree", "-m", "-u", now, then); err != nil {
-		if exited(err) {
-			return errors.Join(ErrChanged, err)
-		}
-		return err
-	}
-	return nil
 }

@@ -1,6 +1,9 @@
 package shadow_test
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -224,5 +227,77 @@ func TestTheLastCommitIsReadWhenAsked(t *testing.T) {
 		if want := strings.Fields(shown); err != nil || !slices.Equal(got, want) {
 			t.Errorf("step %d: %q, git shows %q (%v)", turn, got, want, err)
 		}
+	}
+}
+
+// WT-14
+func TestAKilledRestoreIsCompleted(t *testing.T) {
+	t.Parallel()
+	base, folder := repository(t, "for i in $(seq 30); do seq $i 300 > f$i; done; ln -s a l; chmod +x b; git add -A; git commit -qm f")
+	s := open(t, base, folder)
+	then := capture(t, s).Tree
+	contentThen := content(folder)
+	if out, err := person(t, folder, "for i in $(seq 15); do echo x > f$i; done; rm f16 f17 l; chmod -x b; mkdir n; echo n > n/n; rm -r d; echo d > d"); err != nil {
+		t.Fatal(out)
+	}
+	now := capture(t, s).Tree
+	contentNow := content(folder)
+	for seed := range 30 {
+		// A killed restore leaves each file as it was, as it will be, missing, or with the beginning of its content.
+		random := rand.New(rand.NewPCG(1, uint64(seed)))
+		for i := range 18 {
+			name := filepath.Join(folder, fmt.Sprintf("f%d", i))
+			done, err := person(t, folder, fmt.Sprintf("seq %d 300", i))
+			if err != nil {
+				t.Fatal(done)
+			}
+			switch random.IntN(4) {
+			case 0:
+				err = os.WriteFile(name, []byte(done), 0o644)
+			case 1:
+				err = os.WriteFile(name, []byte(done[:random.IntN(len(done))]), 0o644)
+			case 2:
+				err = os.RemoveAll(name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Remove(filepath.Join(folder, "f0")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if seed%2 == 0 {
+			s = open(t, base, folder)
+		}
+		if err := s.Restore(t.Context(), now, then); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(folder); got != contentThen {
+			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, contentThen)
+		}
+		if err := s.Restore(t.Context(), then, now); err != nil {
+			t.Fatal(err)
+		}
+		if got := content(folder); got != contentNow {
+			t.Fatalf("seed %d, back:\n%s\nwant\n%s", seed, got, contentNow)
+		}
+	}
+	// What a person did in the meantime stays: other files, and all files if one of them is in the way.
+	if out, err := person(t, folder, "echo mine > mine; echo mine > f3"); err != nil {
+		t.Fatal(out)
+	}
+	kept := content(folder)
+	var changed *shadow.ChangedError
+	if err := s.Restore(t.Context(), now, then); !errors.As(err, &changed) || !slices.Equal(changed.Paths, []string{"f3"}) || content(folder) != kept {
+		t.Errorf("with a changed file: %v", err)
+	}
+	if out, err := person(t, folder, "echo x > f3"); err != nil {
+		t.Fatal(out)
+	}
+	if err := s.Restore(t.Context(), now, then); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(folder, "mine")); err != nil || content(folder) != contentThen {
+		t.Errorf("another file was not kept: %v", err)
 	}
 }

@@ -2,11 +2,13 @@ package shadow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +23,7 @@ func (s *Shadow) environment() []string {
 		"GIT_EDITOR=/bin/false", "GIT_PAGER=cat", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
 		"GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=0", "GIT_LITERAL_PATHSPECS=1", "GIT_DISCOVERY_ACROSS_FILESYSTEM=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(s.opts.Folder),
-		"GIT_DIR=" + s.opts.Dir, "GIT_WORK_TREE=" + s.opts.Folder, "GIT_INDEX_FILE=" + s.path("index"),
+		"GIT_DIR=" + s.opts.Dir, "GIT_WORK_TREE=" + s.opts.Folder, "GIT_INDEX_FILE=" + cmp.Or(s.index, s.path("index")),
 	}
 	if s.objects != "" {
 		all = append(all, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+s.objects)
@@ -83,7 +85,11 @@ func (s *Shadow) run(ctx context.Context, limit time.Duration, in []byte, out *b
 	defer cancel()
 	process := exec.CommandContext(ctx, s.opts.Git, append(flags(), args...)...)
 	process.Env, process.Dir = s.environment(), s.opts.Folder
-	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Git dies with this program: a later one must not meet a git that still writes. The signal comes at the end of the
+	// thread, so the thread stays.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }
 	process.WaitDelay = 5 * time.Second
 	errout := bounded{most: 2000, cut: true}

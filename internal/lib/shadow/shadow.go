@@ -39,6 +39,8 @@ type Shadow struct {
 	opts Options
 	// objects are those of the folder's repository while they are copied, else "".
 	objects string
+	// index is the file of another index while that is used, else "".
+	index string
 
 	mu sync.Mutex
 }
@@ -48,9 +50,6 @@ type RefusedError struct{ Reason string }
 
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Reason }
-
-// ErrChanged is returned by Restore if the folder is not in the state that the caller expects.
-var ErrChanged = errors.New("the folder was changed in the meantime")
 
 // attributes keep bytes as they are: no attribute of the folder converts, filters or hides anything.
 const attributes = "* -text -eol -ident -filter -working-tree-encoding !diff -merge\n"
@@ -103,6 +102,20 @@ func (s *Shadow) path(name string) string { return filepath.Join(s.opts.Dir, nam
 
 // make makes the shadow. Its last step is the file "made"; a shadow without it is made again.
 func (s *Shadow) make(ctx context.Context) error {
+	own := findRepository(s.opts.Folder)
+	if err := s.layout(own); err != nil {
+		return err
+	}
+	if head := own.head(); head != "" {
+		if err := s.seed(ctx, own, head); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return os.WriteFile(s.path("made"), nil, 0o600)
+}
+
+// layout makes the git directory without objects.
+func (s *Shadow) layout(own repository) error {
 	if err := os.RemoveAll(s.opts.Dir); err != nil {
 		return err
 	}
@@ -111,7 +124,6 @@ func (s *Shadow) make(ctx context.Context) error {
 			return err
 		}
 	}
-	own := findRepository(s.opts.Folder)
 	for name, text := range map[string][]byte{
 		"HEAD":            []byte("ref: refs/heads/none\n"),
 		"config":          []byte("[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
@@ -121,12 +133,7 @@ func (s *Shadow) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if head := own.head(); head != "" {
-		if err := s.seed(ctx, own, head); err != nil && ctx.Err() != nil {
-			return err
-		}
-	}
-	return os.WriteFile(s.path("made"), nil, 0o600)
+	return nil
 }
 
 // maxCopied bounds the tracked files whose objects are copied.

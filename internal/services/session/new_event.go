@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/stream"
@@ -32,4 +33,13 @@ func TranscriptUpdated(sessionID string, entry *transcript.Entry, at int64, syst
 	// Clients choose these ids, and the journal also stores them as columns.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
 	return event, payload[from : len(payload)-1]
+}
+
+// RolledBack is the event that lists the turns that left the transcript, in the order they ran.
+func RolledBack(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
+	return NewEvent(sessionID, "session_rolled_back", at, systemOwned, javascript.MustEncode(struct {
+		Status    string   `json:"status"`
+		SessionID string   `json:"sessionId"`
+		TurnIDs   []string `json:"turnIds"`
+	}{"ok", sessionID, turnIDs}))
 }

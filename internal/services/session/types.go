@@ -194,8 +194,16 @@ type Create struct {
 	NativeTools string
 	// ProjectID is the project of the session, "" for none.
 	ProjectID string
+	// Worktree makes a git worktree of Cwd for the session; nil: it works in Cwd itself.
+	Worktree *Worktree
 	// Child is the lineage of a session that another session starts, nil for others.
 	Child *Lineage
+}
+
+// Worktree selects how the worktree of a new session is made.
+type Worktree struct {
+	// Base is a commit, "" for the last one. Branch is the new branch, "" for a name of its own.
+	Base, Branch string
 }
 
 // ListQuery selects a page of sessions.

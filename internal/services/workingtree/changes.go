@@ -203,7 +203,7 @@ func (f *folder) owners(ctx context.Context, sessionID string, changed []shadow.
 	for _, change := range changed {
 		open[change.Path] = change.BlobTo
 	}
-	owners := map[string]string{}
+	owners, rewound := map[string]string{}, map[string]bool{}
 	for i := len(turns) - 1; i >= 0 && len(open) > 0; i-- {
 		turn, then := turns[i], afterOf(turns, i, now)
 		if turn.before == "" || turn.before == then {
@@ -216,11 +216,16 @@ func (f *folder) owners(ctx context.Context, sessionID string, changed []shadow.
 			return nil, err
 		}
 		for path, has := range open {
-			if had, ok := blobs[path]; ok {
+			had, changed := blobs[path]
+			switch {
+			case !changed:
+			case strings.HasPrefix(turn.id, rewindPrefix) && had == has: // an earlier turn made this content
+				rewound[path] = true
+			case had == has:
+				owners[path] = turn.id
 				delete(open, path)
-				if had == has {
-					owners[path] = turn.id
-				}
+			case !rewound[path]:
+				delete(open, path)
 			}
 		}
 	}

@@ -40,8 +40,11 @@ func (s *Service) Begin(ctx context.Context, sessionID, path string) (named func
 	}
 	at := s.opts.Clock()
 	done := make(chan string, 1) // the tree, "" for none
+	before, finished := s.inOrder(sessionID)
 	go func() {
 		defer s.work.Done()
+		defer finished()
+		<-before
 		tree, err := s.captureBefore(s.running, sessionID, path)
 		if err != nil && s.running.Err() == nil {
 			s.log(err, sessionID, "the folder of a session could not be read before a turn")
@@ -61,8 +64,11 @@ func (s *Service) Begin(ctx context.Context, sessionID, path string) (named func
 		if turnID == "" || !s.begin() {
 			return
 		}
+		before, finished := s.inOrder(sessionID)
 		go func() {
 			defer s.work.Done()
+			defer finished()
+			<-before
 			if !known {
 				tree = <-done
 			}
@@ -153,8 +159,11 @@ func (s *Service) Ended(sessionID, turnID string) {
 		return
 	}
 	s.ended.Store(s.opts.Clock().UnixNano())
+	before, finished := s.inOrder(sessionID)
 	go func() {
 		defer s.work.Done()
+		defer finished()
+		<-before
 		path, err := s.opts.FolderOf(s.running, sessionID)
 		if err == nil && path != "" {
 			err = s.captureAfter(s.running, sessionID, path, turnID)

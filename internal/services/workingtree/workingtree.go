@@ -2,7 +2,7 @@
 //
 // It owns the states of folders before and after turns (checkpoints), and reads every answer from them: what an agent
 // announced does not count. A checkpoint is a name in the shadow of the folder, so no table can contradict it. The
-// package must never know a runtime, nor change a folder or a person's repository.
+// package must never know a runtime. Restore alone changes a folder; nothing changes a person's repository.
 package workingtree
 
 import (
@@ -53,10 +53,12 @@ type Service struct {
 	folders map[string]*folder
 	// updating are the sessions whose folder is about to be read for an update.
 	updating map[string]bool
-	stopped  bool
-	work     sync.WaitGroup
-	running  context.Context // ends with Stop
-	end      context.CancelFunc
+	// tails are closed at the end of the last work on a session's turns: it is done in order.
+	tails   map[string]chan struct{}
+	stopped bool
+	work    sync.WaitGroup
+	running context.Context // ends with Stop
+	end     context.CancelFunc
 }
 
 // folder is one watched folder.
@@ -87,7 +89,7 @@ func New(options Options) *Service {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	s := &Service{opts: options, folders: map[string]*folder{}, updating: map[string]bool{}}
+	s := &Service{opts: options, folders: map[string]*folder{}, updating: map[string]bool{}, tails: map[string]chan struct{}{}}
 	s.running, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -116,6 +118,27 @@ func (s *Service) begin() bool {
 	}
 	s.work.Add(1)
 	return true
+}
+
+// inOrder returns when the earlier work on a session's turns is done, and what the caller calls after its own.
+func (s *Service) inOrder(sessionID string) (before <-chan struct{}, done func()) {
+	own := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.tails[sessionID]
+	if last == nil {
+		last = make(chan struct{})
+		close(last)
+	}
+	s.tails[sessionID] = own
+	return last, func() {
+		close(own)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.tails[sessionID] == own {
+			delete(s.tails, sessionID)
+		}
+	}
 }
 
 // minFree is the free disk space in bytes below which no state is stored.

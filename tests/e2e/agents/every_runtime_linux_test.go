@@ -187,6 +187,11 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 			server = s.Start()
 			events = server.Follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
 			each("goes on", func(c *conversation, t *testing.T) { c.goesOn(t, server, events) })
+			if engine == database.SQLite {
+				for _, one := range append(tried, codexItself()) {
+					t.Run(one.name+" is rewound", func(t *testing.T) { one.isRewound(t, server, events) })
+				}
+			}
 			if engine == database.SQLite { // the effect of a dead agent does not depend on the store
 				each("is killed", func(c *conversation, t *testing.T) { c.isKilled(t, server, events) })
 			}

@@ -22,8 +22,8 @@ type stopped struct {
 }
 
 // For every runtime: the response to a stop comes after the agent has stopped. Input steered into the turn that has
-// not started never runs, and the next message starts another turn. A message sent while the agent dies goes to the
-// next process. Deleted and archived sessions stop running.
+// not started never runs, and the next message starts another turn, also right after a cancellation (RA-35). A message
+// sent while the agent dies goes to the next process. Deleted and archived sessions stop running.
 func TestStopsOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)
@@ -38,7 +38,14 @@ func TestStopsOfEveryRuntime(t *testing.T) {
 				steers: programtest.Text(can, "capabilities", "steer") == "true"}
 			session := c.open()
 			c.isStopped(session)
-			c.isStoppedWhileItAsks(session)
+			c.isStoppedWhileItAsks(session, func(turn string) { c.stop(session, turn) })
+			if c.steers { // elsewhere a message is queued behind the turn
+				c.isStoppedWhileItAsks(session, func(turn string) {
+					id := programtest.Text(c.server.Approvals(session)[0], "approvalId")
+					c.server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+id+"/decision", programtest.Object{"decision": "cancel"})
+					c.goesOn(session, turn)
+				})
+			}
 			c.dies(session)
 			c.isPutAway(http.MethodDelete, "")
 			c.isPutAway(http.MethodPost, "/archive")
@@ -64,6 +71,12 @@ func (c *stopped) stop(session, turn string) {
 	if active := read["session"].(programtest.Object)["activeTurnId"]; active != nil {
 		c.t.Errorf("the stop is answered while turn %v runs", active)
 	}
+	c.goesOn(session, turn)
+}
+
+// goesOn sends a message right after its turn was stopped.
+func (c *stopped) goesOn(session, turn string) {
+	c.t.Helper()
 	next := c.server.Send(session, "MOCK_REPLY[after "+turn+"]")
 	if next == turn {
 		c.t.Error("the message after the stop is part of the stopped turn")
@@ -103,11 +116,11 @@ func (c *stopped) isStopped(session string) {
 	}
 }
 
-func (c *stopped) isStoppedWhileItAsks(session string) {
+func (c *stopped) isStoppedWhileItAsks(session string, stop func(turn string)) {
 	file := filepath.Join(c.server.Workspace, "asked-"+c.name)
 	turn := c.server.Send(session, c.command("touch "+file))
 	c.server.Eventually("it asks", func() bool { return len(c.server.Approvals(session)) == 1 })
-	c.stop(session, turn)
+	stop(turn)
 	if _, err := os.Stat(file); err == nil {
 		c.t.Error("what was asked about ran though its turn was stopped")
 	}

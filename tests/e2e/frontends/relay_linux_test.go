@@ -40,16 +40,16 @@ func (r *relay) port() string { return strconv.Itoa(r.listener.Addr().(*net.TCPA
 
 // pass connects a client until either side ends.
 func (r *relay) pass(client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", r.server)
 	if err != nil {
 		return // the server is away
 	}
 	go func() {
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 		copyUntilEnd(server, client, func() bool { return false })
 	}()
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	copyUntilEnd(client, server, r.loses.Load)
 }
 

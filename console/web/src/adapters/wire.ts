@@ -166,6 +166,7 @@ export type Meaning =
   | { is: "background"; tasks: BackgroundTask[] }
   | { is: "gone" }
   | { is: "rolledBack"; turnIds: string[] }
+  | { is: "returned" }
   | { is: "changes"; tree: string }
   | { is: "list" }
   | { is: "job" }
@@ -202,6 +203,8 @@ export function meaningOf(frame: Frame): Meaning {
       return { is: "gone" };
     case "session_rolled_back":
       return { is: "rolledBack", turnIds: payload.turnIds ?? [] };
+    case "session_rewound":
+      return payload.undoes ? { is: "returned" } : nothing;
     case "session_changes_updated":
       return { is: "changes", tree: payload.tree };
     case "session_project_updated":

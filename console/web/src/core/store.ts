@@ -278,6 +278,9 @@ export class Store {
       case "queue":
         open.queue = meaning.queue;
         break;
+      case "returned": // turns that an undo brought back
+        this.onHole(open.sessionId);
+        return;
       case "changes":
         open.tree = meaning.tree;
         break;

@@ -19,9 +19,25 @@ const draft = "new";
 const mouse = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
 
 /** body is what a new session is made with: what was chosen, and the access to begin with. */
-const body = (folder: string, { runtime, model, levels }: SetUp) => ({
-  ...(folder && { cwd: folder }), ...(runtime && { runtime }), ...(model && { model }), ...levels,
+const body = (folder: string, { runtime, model, levels }: SetUp, branch: string | null) => ({
+  ...(folder && { cwd: folder }), ...(branch && { worktree: { branch } }), ...(runtime && { runtime }), ...(model && { model }), ...levels,
 });
+
+/** branchOf is the branch of a new worktree: what the message begins with, and an id. */
+const branchOf = (said: string, id: string) =>
+  `harness/${[said.trim().split("\n")[0]!.toLowerCase().normalize("NFKD").replace(/[^a-z0-9]+/g, "-").slice(0, 40).replace(/^-+|-+$/g, ""), id].filter(Boolean).join("-")}`;
+
+/** WorktreeChip lets the session work in a worktree of its own. It is there for a folder with Git. */
+function WorktreeChip({ folder, on, change }: { folder: string; on: boolean; change: (on: boolean) => void }) {
+  const client = useClient();
+  const { answer } = useAnswer(async () => (folder ? client.api.get<Folders>(`/api/folders?q=${encodeURIComponent(folder)}`) : null), [folder]);
+  const git = [...(answer?.matches ?? []), ...(answer?.recent ?? [])].some((one) => one.path === folder && one.git);
+  useEffect(() => {
+    if (answer && !git) change(false);
+  }, [answer, git]); // eslint-disable-line react-hooks/exhaustive-deps
+  if (!git) return null;
+  return <button type="button" className="chip boxed" aria-pressed={on} onClick={() => change(!on)}><Icon name="git-branch" />{words.worktree}{on && <Icon name="check" />}</button>;
+}
 
 /** usable is the agent to begin with: the server's own if it can work, else the first that can. */
 const usable = (runtimes: Runtime[], sessions: Iterable<Session>) => {
@@ -37,6 +53,8 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
   const [setUp, setSetUp] = useState<SetUp>({ runtime: "", model: "", levels: {} });
   const [failure, setFailure] = useState<{ folder: boolean; message: string } | null>(null);
   const [busy, setBusy] = useState(false);
+  const [apart, setApart] = useState(false);
+  const [id] = useState(() => Math.random().toString(16).slice(2, 8).padEnd(6, "0"));
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (mouse() && at !== "/sessions") field.current?.focus();
@@ -45,6 +63,7 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
     if (typed !== null) setSaid(typed); // by the search, also while this page is shown
   }, [typed]);
   useEffect(() => client.drafts.set(draft, said), [client, said]);
+  const branch = apart ? branchOf(said, id) : null;
   const readAccess = async (): Promise<Access> => (await client.api.get<Answer<"/api/setup">>("/api/setup")).access;
   const access = useAnswer(readAccess, []).answer;
   const chosen = runtimes.find((r) => r.name === setUp.runtime) ?? usable(runtimes, client.store.sessions.values());
@@ -54,7 +73,7 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
     setFailure(null);
     try {
       const levels = { ...usualLevels(access ?? (await readAccess()), chosen), ...setUp.levels };
-      const session = await client.begin({ ...body(folder, { ...setUp, levels, runtime: chosen.default ? setUp.runtime : chosen.name }), message: { text: said.trim() } });
+      const session = await client.begin({ ...body(folder, { ...setUp, levels, runtime: chosen.default ? setUp.runtime : chosen.name }, branch), message: { text: said.trim() } });
       client.drafts.set(draft, "");
       go(`/s/${encodeURIComponent(session.sessionId)}`);
     } catch (err) {
@@ -72,9 +91,11 @@ function Prompt({ runtimes, folder, setFolder, first }: { runtimes: Runtime[]; f
         }} />
       <div className="prompt-bar">
         <FolderChip folder={folder} change={(path) => { setFolder(path); setFailure(null); }} />
+        <WorktreeChip folder={folder} on={apart} change={setApart} />
         {chosen && <SetUpChip runtimes={runtimes} chosen={chosen} access={access} setUp={setUp} change={setSetUp} />}
         <button type="submit" className="primary" disabled={busy || said.trim() === "" || !chosen}><Icon name="arrow-up" />{words.start}</button>
       </div>
+      {branch && <p className="dim small">{words.onBranch(branch)}</p>}
       {failure && <p className="failure" role="alert">{failure.message}</p>}
     </form>
   );

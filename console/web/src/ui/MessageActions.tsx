@@ -8,12 +8,14 @@ import { Dialog } from "./Dialog";
 import { useClient } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 import { Menu, type Item } from "./Menu";
+import { Restore } from "./Restore";
 
 /** MessageActions is what a message of a conversation is good for: a link to it, going on from it elsewhere, or here again. */
 export function MessageActions({ transcript, entry, said }: { transcript: Transcript; entry: Entry; said: string }) {
   const client = useClient();
   const [, go] = useLocation();
   const [asked, setAsked] = useState<{ what: "fork" | "back"; turns: number } | null>(null);
+  const [restoring, setRestoring] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const { sessionId } = transcript;
@@ -52,7 +54,8 @@ export function MessageActions({ transcript, entry, said }: { transcript: Transc
     { label: text.message.link, icon: "link", run: () => void navigator.clipboard?.writeText(link), touch: true },
   ];
   if (mayBack && capabilities.fork === true) items.push({ label: text.message.fork, icon: "git-fork", run: () => ask("fork") });
-  if (mayBack) items.push({ label: text.message.back, icon: "undo-2", run: () => ask("back") });
+  if (entry.type === "userMessage" && entry.turnId && client.may("work")) items.push({ label: text.message.restore, icon: "undo-2", run: () => setRestoring(true) });
+  if (mayBack && entry.type !== "userMessage") items.push({ label: text.message.back, icon: "undo-2", run: () => ask("back") });
   return (
     <>
       <span className="message-actions">
@@ -60,6 +63,7 @@ export function MessageActions({ transcript, entry, said }: { transcript: Transc
         <CopyIcon icon="link" label={text.message.link} copied={link} />
         <Menu label={text.session.more} className="icon" items={items} data={{ "data-few": items.length === 2 || undefined }}><Icon name="ellipsis" /></Menu>
       </span>
+      {restoring && <Restore sessionId={sessionId} entry={entry} said={said} close={() => setRestoring(false)} />}
       {asked && (
         <Dialog title={asked.what === "fork" ? text.message.fork : text.message.back} close={() => setAsked(null)}>
           <p className="dialog-text">{asked.what === "fork" ? text.message.forkNote(asked.turns) : text.message.backNote(asked.turns)} {entry.role === "user" && text.message.draft}</p>

@@ -111,6 +111,9 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 			s.opts.Logger.Warn().Err(err).Str("runtime", name).
 				Msg("cannot check for rolled back turns; checking again before the next turn")
 		}
+		if err := s.Rewinds.SettleAll(ctx, name); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn().Err(err).Str("runtime", name).Msg("a rewind of a session is not finished; trying again before its next turn")
+		}
 		if err := s.Agents.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")
 		}

@@ -154,8 +154,14 @@ func TestAMessageBehindACancellationWaits(t *testing.T) {
 					t.Error(err)
 				}
 				sent <- got
+				close(sent)
 			}()
 			if ends {
+				select {
+				case got := <-sent:
+					t.Errorf("a message does not wait for the end of a canceled turn: %+v", got)
+				case <-time.After(50 * time.Millisecond):
+				}
 				k.fake.end(s.ID, turn, runtime.TurnInterrupted)
 			}
 			if got := <-sent; got.Steered == ends || (got.TurnID == turn) == ends {

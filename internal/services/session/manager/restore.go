@@ -126,7 +126,7 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 			return nil, err
 		}
 	}
-	if err := store.SetReplay(ctx, tx, sessionID, false); err != nil {
+	if err := store.Replayed(ctx, tx, sessionID); err != nil {
 		return nil, err
 	}
 	return s.Upserter.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, replay, at))

@@ -108,6 +108,9 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	if err := s.Rollbacks.SettleRollback(ctx, sess, false); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
+	if err := s.Rewinds.Settle(ctx, sess); err != nil {
+		return message, runtime.StartTurn{}, err
+	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
 		message.FilesystemSandbox)
 	s.LoadView(sess.Runtime, sess.ID)
@@ -147,8 +150,8 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 }
 
 // acquireForTurn locks a session for a message. It locks immediately if the message can be steered into a running
-// turn that is not being stopped. Otherwise it waits until no turn runs and the runtime has a free slot. Messages keep their order. While a turn
-// runs, it refuses a message with Alone: runtime.ErrTurnActive.
+// turn that is not being stopped. Otherwise it waits until no turn runs and the runtime has a free slot. Messages keep
+// their order. While a turn runs, it refuses a message with Alone: runtime.ErrTurnActive.
 func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bool) (sess session.Session,
 	adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)

@@ -35,6 +35,7 @@ import (
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rewind"
 	"harness/internal/services/session/rollback"
 	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
@@ -64,10 +65,18 @@ type Options struct {
 	// HistoryBytes limits the replay of a conversation to a runtime that has lost it (default 200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
-	// Trees, when set, stores the states of sessions' folders before and after turns.
-	Trees Trees
+	TreeOptions
 	// Clock defaults to time.Now.
 	Clock func() time.Time
+}
+
+// TreeOptions has the states of sessions' folders.
+type TreeOptions struct {
+	// Trees, when set, stores the states before and after turns.
+	Trees Trees
+	// RewindTrees, when set, restores states. Tests set RewindStep.
+	RewindTrees rewind.Trees
+	RewindStep  func(name string)
 }
 
 // NodeOptions identify this server among those that share the store. NodeID is required.
@@ -144,6 +153,7 @@ type Service struct {
 	Opener        *pending.Opener
 	Editor        *controledit.Editor
 	Rollbacks     *rollback.Rollbacks
+	Rewinds       *rewind.Rewinds
 	Monitor       *background.Monitor
 	Checker       *workspace.Checker
 	Upserter      *Upserter
@@ -235,6 +245,14 @@ func (s *Service) compose() {
 		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Ownership.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
 	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Rewinds = rewind.New(rewind.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Owned: s.owned,
+		ActiveTurn: func(sess session.Session) string {
+			s.LoadView(sess.Runtime, sess.ID)
+			return s.index.ActiveTurn(sess.ID)
+		}, Background: func(ctx context.Context, id string) ([]session.BackgroundTask, error) {
+			return s.Monitor.Background(ctx, id)
+		}, RollBack: s.Rollbacks.RollBackLocked, SettleRollback: s.Rollbacks.SettleRollback, Trees: s.opts.RewindTrees,
+		Logger: s.opts.Logger, Now: s.now, Step: s.opts.RewindStep})
 	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
 		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Ownership.Mine, Logger: s.opts.Logger, Now: s.now})
 	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,

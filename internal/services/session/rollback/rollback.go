@@ -44,16 +44,31 @@ func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int
 	if err := r.SettleRollback(ctx, session, false); err != nil {
 		return nil, err
 	}
+	return r.rollBack(ctx, session, adapter, back, numTurns)
+}
+
+// RollBackLocked is RollBack of a session that the caller has locked and settled.
+func (r *Rollbacks) RollBackLocked(ctx context.Context, session session.Session, adapter runtime.Adapter, numTurns int) error {
+	back, err := runtime.As[runtime.Reverter](adapter, runtime.OpRevert)
+	if err != nil {
+		return err
+	}
+	_, err = r.rollBack(ctx, session, adapter, back, numTurns)
+	return err
+}
+
+func (r *Rollbacks) rollBack(ctx context.Context, session session.Session, adapter runtime.Adapter, back runtime.Reverter, numTurns int) (
+	json.RawMessage, error) {
 	threadID := session.ID
 	var last []runtime.Turn
-	err = Loaded(ctx, adapter, session, func() (err error) {
+	err := Loaded(ctx, adapter, session, func() (err error) {
 		last, err = back.LastTurns(ctx, threadID, numTurns)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := r.openRollback(ctx, sessionID, last); err != nil {
+	if err := r.openRollback(ctx, threadID, last); err != nil {
 		return nil, err
 	}
 	var done runtime.RolledBack
@@ -65,9 +80,9 @@ func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int
 	var tooFew *runtime.TooFewTurnsError
 	switch {
 	case err == nil:
-		return done.Result, r.rolledBack(ctx, sessionID, done.Turns)
+		return done.Result, r.rolledBack(ctx, threadID, done.Turns)
 	case errors.As(err, &refused), errors.As(err, &tooFew):
-		return nil, errors.Join(err, r.rolledBack(ctx, sessionID, nil))
+		return nil, errors.Join(err, r.rolledBack(ctx, threadID, nil))
 	}
 	r.options.Refetch(session.Runtime) // Refetch asks the runtime for the outcome
 	return nil, err
@@ -130,7 +145,7 @@ func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []st
 		if err := errors.Join(r.entries.RollBack(ctx, tx, sessionID, gone, at), store.TouchSession(ctx, tx, sessionID, at)); err != nil {
 			return nil, err
 		}
-		return []journal.Event{rolledBackEvent(sessionID, gone, at, systemOwned)}, nil
+		return []journal.Event{session.RolledBack(sessionID, gone, at, systemOwned)}, nil
 	})
 }
 
@@ -236,13 +251,4 @@ func (r *Rollbacks) OpenRollbacks(ctx context.Context, runtimeName string) ([]st
 	return database.ReadTexts(ctx, r.options.DB.Read(), "list open rollbacks",
 		`select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, r.options.NodeID, runtimeName)
-}
-
-// rolledBackEvent is the event that lists the turns that left the transcript, in the order they ran.
-func rolledBackEvent(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
-	return session.NewEvent(sessionID, "session_rolled_back", at, systemOwned, javascript.MustEncode(struct {
-		Status    string   `json:"status"`
-		SessionID string   `json:"sessionId"`
-		TurnIDs   []string `json:"turnIds"`
-	}{"ok", sessionID, turnIDs}))
 }

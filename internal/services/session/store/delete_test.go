@@ -49,7 +49,7 @@ func TestADeletionEmptiesTablesThatAreAddedLater(t *testing.T) {
 		}
 		emptied := slices.DeleteFunc(tables, func(table string) bool { return slices.Contains(keptTables(), table) })
 		want := []string{"background_tasks", "bulk_upserts", "interactive_requests", "later_things", "message_authors", "message_keys",
-			"open_rollbacks", "queued_messages", "read_markers", "running_items", "runtime_messages", "session_custody",
+			"open_rollbacks", "queued_messages", "read_markers", "rewinds", "running_items", "runtime_messages", "session_custody",
 			"session_figures", "session_lineage", "session_mail", "session_memory", "session_sources", "turns"}
 		if !slices.Equal(emptied, want) {
 			t.Errorf("emptied %v, want %v", emptied, want)

@@ -61,10 +61,20 @@ func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool
 	return nil
 }
 
-// NeedsReplay reports whether the next message must replay the conversation.
+// Replayed records that a runtime was sent the conversation of a session again.
+func Replayed(ctx context.Context, tx database.Tx, sessionID string) error {
+	_, err := tx.ExecContext(ctx, `update rewinds set replay = 0 where session_id = $1 and replay = 1`, database.EncodeText(sessionID))
+	if err != nil {
+		return fmt.Errorf("store that the runtime of session %s got it again: %w", sessionID, err)
+	}
+	return SetReplay(ctx, tx, sessionID, false)
+}
+
+// NeedsReplay reports whether the next message must replay the conversation: the session moved here, or was rewound.
 func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" gets it again",
-		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
+		`select session_id from session_custody where session_id = $1 and tell_again = 1
+		union all select session_id from rewinds where session_id = $1 and replay = 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err
 }
 

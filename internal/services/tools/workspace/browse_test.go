@@ -185,7 +185,7 @@ func TestSpecialAndLargeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
+	t.Cleanup(func() { _ = socket.Close() })
 	s.link("/dev/zero", "device")
 	s.put("binary", "PK\x00\x01")
 	s.put("latin1", "caf\xe9\n")
