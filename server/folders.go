@@ -191,7 +191,8 @@ func (f *folderStates) publish(ctx context.Context, update workingtree.Update) e
 		return err
 	}
 	return f.journal.Do(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
-		return []journal.Event{session.NewEvent(update.SessionID, stream.ConsoleEvents+"session_changes_updated", f.now().UnixMilli(), false, payload)}, nil
+		return []journal.Event{session.NewEvent(update.SessionID, stream.ConsoleEvents+"session_changes_updated", f.now().UnixMilli(),
+			false, payload)}, nil
 	})
 }
 

@@ -58,7 +58,8 @@ func kinds() map[string]bool {
 	all := map[string]bool{}
 	for _, kind := range []string{
 		"approval_resolved", "tool_user_input_resolved", "tool_call_resolved", "session_deleted", "session_project_updated",
-		"session_rolled_back", "console.session_rewound", "project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
+		"session_rolled_back", "console.session_rewound",
+		"project_upserted", "project_deleted", "session.renamed", "runtime.started", "runtime.exited",
 		"runtime.refused", "extension.reload", "tool.call.requested", "tool.call.policy_evaluated", "tool.call.approved",
 		"tool.call.denied", "tool.call.started", "tool.call.completed", "session.created", "message.sent", "turn.stopped",
 		"turn.failed", "turn.retrying", "session.started_by_session",

@@ -122,7 +122,8 @@ func (r *Rewinds) conversation(ctx context.Context, sess session.Session, row ro
 }
 
 // rollBack takes back the turns of a rewind that are the last ones of the runtime.
-func (r *Rewinds) rollBack(ctx context.Context, sess session.Session, adapter runtime.Adapter, back runtime.Reverter, turns []string) error {
+func (r *Rewinds) rollBack(ctx context.Context, sess session.Session, adapter runtime.Adapter, back runtime.Reverter,
+	turns []string) error {
 	if err := r.options.SettleRollback(ctx, sess, false); err != nil {
 		return err
 	}

@@ -110,7 +110,8 @@ func (r *Rewinds) open(ctx context.Context, sessionID string) ([]row, error) {
 
 // last returns the last rewind of a session, a zero row for none.
 func (r *Rewinds) last(ctx context.Context, sessionID string) (row, error) {
-	found, err := r.read(ctx, `session_id = $1 and step <> 'conflict' order by created_at desc, id desc limit 1`, database.EncodeText(sessionID))
+	found, err := r.read(ctx, `session_id = $1 and step <> 'conflict' order by created_at desc, id desc limit 1`,
+		database.EncodeText(sessionID))
 	if err != nil || len(found) == 0 {
 		return row{}, err
 	}
