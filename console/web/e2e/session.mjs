@@ -146,6 +146,8 @@ export const cases = (test) => {
     await page.locator(".files button", { hasText: "by-command.txt" }).click();
     await page.locator(".panel-body .dl.add", { hasText: "x" }).waitFor();
     assert.deepEqual(await page.locator(".files .mono").allInnerTexts(), ["by-command.txt", "kept.txt"]);
+    await page.getByRole("button", { name: "Who wrote these lines?" }).click(); // WT-65
+    assert.match(await page.locator(".blame li").innerText(), /^1\s+MOCK_CMD\[echo x > by-command.txt\] · allowed by /);
     await pill(page, "idle");
     await send(id, "MOCK_CMD[echo refused]");
     await page.locator(".request").waitFor();

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { fileDiff, type Change } from "../core/diff";
 import { filesOf } from "../core/entries";
 import { within } from "../core/names";
@@ -9,6 +9,9 @@ import { text } from "../text";
 import { Counts, DiffView } from "../ui/DiffView";
 import { useClient } from "../ui/hooks";
 import { useAnswer } from "../ui/useAnswer";
+
+/** Blame is loaded when it is shown. */
+const Blame = lazy(async () => ({ default: (await import("./Blame")).Blame }));
 
 type Counted = { path: string; kind: string; added: number; removed: number; alsoIn?: string[] };
 
@@ -60,6 +63,7 @@ export function Changes({ open, session }: { open: Open; session: Session }) {
   const moment = [session.sessionId, session.state, open.tree].join(); // the files differ, or a turn has ended
   const asked = useAnswer(() => client.api.get<Answer<"/api/sessions/{sessionId}/changes">>(at), [at, moment], { every: session.state === "running" ? 5_000 : 0 });
   const [picked, pick] = useState<string | null>(null);
+  const [blames, blame] = useState(false);
   const files = asked.answer?.files ?? [];
   const shown = files.find((file) => file.path === picked) ?? files[0];
   const diff = useAnswer(
@@ -75,6 +79,8 @@ export function Changes({ open, session }: { open: Open; session: Session }) {
       <Files files={files} total={asked.answer} label={text.talk.sinceStart} shown={shown.path} pick={pick} cwd={undefined} />
       {diff.failure && <p className="bad small" role="alert">{diff.failure}</p>}
       {diff.answer && change.diff && <DiffView key={`${shown.path}${asked.answer.tree}`} changes={[change]} />}
+      {!shown.binary && shown.kind !== "deleted" && <button type="button" className="quiet" aria-expanded={blames} onClick={() => blame(!blames)}>{text.talk.whoWrote}</button>}
+      {blames && !shown.binary && shown.kind !== "deleted" && <Suspense><Blame sessionId={session.sessionId} path={shown.path} tree={asked.answer.tree ?? ""} /></Suspense>}
       {shown.binary && <p className="dim small">{text.talk.binary}</p>}
       {asked.answer.skipped.length > 0 && <p className="dim small" title={asked.answer.skipped.join("\n")}>{text.talk.skipped(asked.answer.skipped.length)}</p>}
     </>

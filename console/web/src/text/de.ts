@@ -195,7 +195,7 @@ export function german(counted: Counted): Texts {
       reads: (count) => `${n(count, "Datei", "Dateien")} gelesen`, commands: (count) => n(count, "Befehl", "Befehle"), edits: (count) => n(count, "Änderung", "Änderungen"), interrupted: (after) => `Nach ${after} unterbrochen`,
       lost: "Bild nicht mehr gespeichert", close: "Schließen", asText: "Als Text öffnen",
       unsent: "Noch nicht gesendete Nachrichten", willSend: "Wird gesendet, sobald der Server wieder da ist", notSent: (time) => `Seit ${time} nicht gesendet`,
-      share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`, alsoIn: "auch in einer anderen Sitzung",
+      share: (percent) => `${percent} % Kontext`, showPanel: "Seitenleiste rechts zeigen", hidePanel: "Seitenleiste rechts verbergen", noChanges: "Noch keine Änderungen.", byAgent: "Vom Agenten geändert", sinceStart: "Seit der ersten Nachricht", binary: "Eine Binärdatei.", skipped: (count) => `${n(count, "Pfad", "Pfade")} nicht verglichen`, alsoIn: "auch in einer anderen Sitzung", whoWrote: "Wer schrieb diese Zeilen?", unclear: "Unklar", noTurn: "Nicht in einem Durchgang geschrieben", allowedBy: (name) => `erlaubt von ${name}`, otherSession: "eine andere Sitzung",
       move: "In Projekt verschieben …", moveDo: "Verschieben", copyLink: "Link kopieren", copyId: "ID kopieren", export: (format) => `Als ${format} exportieren`, compact: "Kontext verdichten",
     },
     files: {

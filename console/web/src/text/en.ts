@@ -193,7 +193,7 @@ export const text = {
     reads: (count: number) => `read ${n(count, "file")}`, commands: (count: number) => n(count, "command"), edits: (count: number) => n(count, "edit"), interrupted: (after: string) => `Interrupted after ${after}`,
     lost: "Image no longer stored", close: "Close", asText: "Open as text",
     unsent: "Messages not sent yet", willSend: "Sent once the server is back", notSent: (time: string) => `Not sent since ${time}`,
-    share: (percent: number) => `${percent}% context`, showPanel: "Show side panel", hidePanel: "Hide side panel", noChanges: "No changes yet.", byAgent: "Edited by the agent", sinceStart: "Since the first turn", binary: "A binary file.", skipped: (count: number) => `${n(count, "path")} not compared`, alsoIn: "also in another session",
+    share: (percent: number) => `${percent}% context`, showPanel: "Show side panel", hidePanel: "Hide side panel", noChanges: "No changes yet.", byAgent: "Edited by the agent", sinceStart: "Since the first turn", binary: "A binary file.", skipped: (count: number) => `${n(count, "path")} not compared`, alsoIn: "also in another session", whoWrote: "Who wrote these lines?", unclear: "Unclear", noTurn: "Not written in a turn", allowedBy: (name: string) => `allowed by ${name}`, otherSession: "another session",
     move: "Move to project…", moveDo: "Move", copyLink: "Copy link", copyId: "Copy ID", export: (format: string) => `Export as ${format}`, compact: "Compact context",
   },
   files: {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -26,7 +27,7 @@ type rewound struct {
 	folder, data string
 	trees        *workingtree.Service
 	// killAt is the step at which the server is killed.
-	killAt string
+	killAt atomic.Value
 }
 
 // killed is the panic that stands for the end of the server.
@@ -58,7 +59,7 @@ func (r *rewound) options(t *testing.T) func(o *Options) {
 		t.Cleanup(func() { _ = trees.Stop(context.Background()) })
 		o.Trees, o.RewindTrees = r.trees, r.trees
 		o.RewindStep = func(name string) {
-			if name == r.killAt {
+			if name == r.killAt.Load() {
 				panic(killed{})
 			}
 		}
@@ -150,7 +151,13 @@ func (r *rewound) inFolder() string {
 // killedAt rewinds a session, and kills the server at a step.
 func (r *rewound) killedAt(step, sessionID string, in rewind.Request) (done rewind.Result) {
 	r.t.Helper()
-	r.killAt = step
+	// Another rewind of the session ends first: the new start may still be finishing one.
+	planned := in
+	planned.DryRun = true
+	if _, err := r.Rewinds.Rewind(r.t.Context(), sessionID, planned); err != nil {
+		r.t.Fatal(err)
+	}
+	r.killAt.Store(step)
 	func() {
 		defer func() {
 			if got := recover(); got != nil {
@@ -165,7 +172,7 @@ func (r *rewound) killedAt(step, sessionID string, in rewind.Request) (done rewi
 		done, err = r.Rewinds.Rewind(r.t.Context(), sessionID, in)
 		r.do(err)
 	}()
-	r.killAt = ""
+	r.killAt.Store("")
 	return done
 }
 
