@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, content := range contents {
-			for _, bytes := range []int{100_003, 4 << 20} {
+			for _, bytes := range []int{500_003, 4 << 20} {
 				var got strings.Builder
 				for offset := int64(0); ; {
 					read, found, err := Store{}.Text(t.Context(), db.Read(), "s", id, offset, bytes)

@@ -130,7 +130,7 @@ export const cases = (test) => {
     await live(page);
     await enter(page, "MOCK_REPLY[used]");
     await finished(page);
-    const used = () => page.getByRole("complementary", { name: "Session details" }).getByText(/tokens/).innerText();
+    const used = () => page.getByRole("complementary", { name: "Session details" }).getByText(/ of [\d,]+ tokens/).innerText();
     const before = await used();
     assert.match(before, /^[1-9]/);
     await page.reload();

@@ -139,15 +139,15 @@ export const cases = (test) => {
     await shown();
     await page.reload();
     await shown();
-    await send(id, "MOCK_CMD[echo x > by-command.txt]");
+    await send(id, "MOCK_CMD[echo written by the command > by-command.txt]");
     await page.locator(".request").waitFor();
     await page.waitForTimeout(450);
     await page.locator("[data-choice=approve]").click();
     await page.locator(".files button", { hasText: "by-command.txt" }).click();
-    await page.locator(".panel-body .dl.add", { hasText: "x" }).waitFor();
+    await page.locator(".panel-body .dl.add", { hasText: "written by the command" }).waitFor();
     assert.deepEqual(await page.locator(".files .mono").allInnerTexts(), ["by-command.txt", "kept.txt"]);
     await page.getByRole("button", { name: "Who wrote these lines?" }).click(); // WT-65
-    assert.match(await page.locator(".blame li").innerText(), /^1\s+MOCK_CMD\[echo x > by-command.txt\] · allowed by /);
+    assert.match(await page.locator(".blame li").innerText(), /^1\s+MOCK_CMD\[echo written by the command > by-command.txt\] · allowed by /);
     await pill(page, "idle");
     await send(id, "MOCK_CMD[echo refused]");
     await page.locator(".request").waitFor();

@@ -1,4 +1,4 @@
-import { lazy, Suspense, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link as To, Route, Router, Switch } from "wouter";
 import type { Client } from "./client";
 import { Login } from "./pages/Login";
@@ -7,6 +7,7 @@ import { SessionPage } from "./pages/SessionPage";
 import { text } from "./text";
 import { Broken } from "./ui/Broken";
 import { ClientContext, useClient, useSignal } from "./ui/hooks";
+import { later } from "./ui/later";
 import { Shell } from "./ui/Shell";
 import { phone, useMedia } from "./ui/shellContext";
 
@@ -14,8 +15,7 @@ const begin = () => import("./pages/Start");
 const managed = () => import("./pages/managed");
 if (!location.pathname.includes("/s/")) begin().catch(() => {}); // beside the first requests; a failure shows when it is drawn
 
-/** later is a page that is loaded when it is first drawn. The session page is not: it is what most addresses are of. */
-const later = <P extends object>(load: () => Promise<(props: P) => ReactNode>) => lazy(async () => ({ default: await load() }));
+// Pages are loaded when they are first drawn. The session page is not: it is what most addresses are of.
 const Events = later(async () => (await managed()).Events);
 const Extensions = later(async () => (await managed()).Extensions);
 const Inbox = later(async () => (await import("./pages/Inbox")).Inbox);
@@ -50,24 +50,22 @@ function Pages() {
   return (
     <Shell>
       <Broken>
-        <Suspense fallback={<p className="pad dim" role="status">{text.session.loading}</p>}>
-          <Switch>
-            <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
-            <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
-            <Route path="/login"><Start /></Route>
-            <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
-            <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
-            <Route path="/inbox"><Inbox /></Route>
-            <Route path="/jobs">{needs(<Jobs />)}</Route>
-            <Route path="/events">{needs(<Events />)}</Route>
-            <Route path="/usage"><Usage /></Route>
-            <Route path="/extensions">{needs(<Extensions />)}</Route>
-            <Route path="/runtimes"><Runtimes /></Route>
-            <Route path="/settings"><Settings topic="general" /></Route>
-            <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
-            <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
-          </Switch>
-        </Suspense>
+        <Switch>
+          <Route path="/">{isPhone && !client.may("work") ? <Sessions /> : <Start />}</Route>
+          <Route path="/sessions">{isPhone ? <Sessions /> : <Start />}</Route>
+          <Route path="/login"><Start /></Route>
+          <Route path="/manage">{isPhone ? <Manage /> : <Usage />}</Route>
+          <Route path="/s/:id">{({ id }) => <SessionPage key={id} sessionId={decodeURIComponent(id)} />}</Route>
+          <Route path="/inbox"><Inbox /></Route>
+          <Route path="/jobs">{needs(<Jobs />)}</Route>
+          <Route path="/events">{needs(<Events />)}</Route>
+          <Route path="/usage"><Usage /></Route>
+          <Route path="/extensions">{needs(<Extensions />)}</Route>
+          <Route path="/runtimes"><Runtimes /></Route>
+          <Route path="/settings"><Settings topic="general" /></Route>
+          <Route path="/settings/:topic">{({ topic }) => <Settings topic={topic} />}</Route>
+          <Route><p className="pad">{text.missing} <To href="/">{text.toSessions}</To></p></Route>
+        </Switch>
       </Broken>
     </Shell>
   );

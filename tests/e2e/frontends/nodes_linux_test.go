@@ -40,6 +40,7 @@ func TestTheTUIAtAnotherNode(t *testing.T) {
 	if err := siteA.Model.WaitHeld(t.Context(), "on"); err != nil {
 		t.Fatal(err)
 	}
+	u.await("esc to interrupt")
 	u.press("Escape")
 	u.await("Conversation interrupted")
 	siteA.Model.Release("on")

@@ -278,7 +278,8 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 // openToLimited are the operations open to a token limited to projects. They show only objects within the limit.
 var openToLimited = map[string]bool{"/api/login/methods": true,
 	"/api": true, "/api/health": true, "/api/ready": true, "/readyz": true, "/healthz": true, "/api/docs": true,
-	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/folders": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,
+	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/folders": true, "/api/push": true, "/api/worktrees": true, "/api/logout": true,
+	"/api/sessions": true,
 	"/api/projects": true, "/api/requests": true, "/rpc": true, "/rpc/openrpc.json": true, "/v1": true, "/v1/sessions": true,
 }
 

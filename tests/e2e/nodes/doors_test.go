@@ -115,6 +115,7 @@ func TestAFrontEndOfCodexAtAnotherNode(t *testing.T) {
 	d.call("initialize", `{"clientInfo":{"name":"codex-tui","version":"0.171.0"},"capabilities":{"experimentalApi":true}}`)
 	named := `"threadId":"` + session + `"`
 	d.call("thread/resume", `{`+named+`}`)
+	d.call("thread/items/list", `{`+named+`,"limit":100,"sortDirection":"desc"}`) // as front ends do
 	say := func(method, text, more string) string {
 		return d.ask(method, `{`+named+`,"clientUserMessageId":"`+text+`"`+more+`,"input":[{"type":"text","text":"`+text+`"}]}`)
 	}

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { fileDiff, type Change } from "../core/diff";
 import { filesOf } from "../core/entries";
 import { within } from "../core/names";
@@ -8,10 +8,11 @@ import type { Answer } from "../api/answers";
 import { text } from "../text";
 import { Counts, DiffView } from "../ui/DiffView";
 import { useClient } from "../ui/hooks";
+import { later } from "../ui/later";
 import { useAnswer } from "../ui/useAnswer";
 
 /** Blame is loaded when it is shown. */
-const Blame = lazy(async () => ({ default: (await import("./Blame")).Blame }));
+const Blame = later(async () => (await import("./Blame")).Blame);
 
 type Counted = { path: string; kind: string; added: number; removed: number; alsoIn?: string[] };
 
@@ -80,7 +81,7 @@ export function Changes({ open, session }: { open: Open; session: Session }) {
       {diff.failure && <p className="bad small" role="alert">{diff.failure}</p>}
       {diff.answer && change.diff && <DiffView key={`${shown.path}${asked.answer.tree}`} changes={[change]} />}
       {!shown.binary && shown.kind !== "deleted" && <button type="button" className="quiet" aria-expanded={blames} onClick={() => blame(!blames)}>{text.talk.whoWrote}</button>}
-      {blames && !shown.binary && shown.kind !== "deleted" && <Suspense><Blame sessionId={session.sessionId} path={shown.path} tree={asked.answer.tree ?? ""} /></Suspense>}
+      {blames && !shown.binary && shown.kind !== "deleted" && <Blame sessionId={session.sessionId} path={shown.path} tree={asked.answer.tree ?? ""} />}
       {shown.binary && <p className="dim small">{text.talk.binary}</p>}
       {asked.answer.skipped.length > 0 && <p className="dim small" title={asked.answer.skipped.join("\n")}>{text.talk.skipped(asked.answer.skipped.length)}</p>}
     </>

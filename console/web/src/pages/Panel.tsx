@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { agentName } from "../core/entries";
 import type { Open } from "../core/store";
@@ -8,12 +8,13 @@ import type { PlanStep, Session, Usage } from "../core/types";
 import { text } from "../text";
 import { useClient, useList, useSignal } from "../ui/hooks";
 import { Icon, type IconName } from "../ui/Icon";
+import { later } from "../ui/later";
 import { spendOf, useSpend } from "../ui/spend";
 import { Changes } from "./Changes";
 import { RunsWith } from "./RunsWith";
 
 /** Files are loaded when they are shown. */
-const Files = lazy(async () => ({ default: (await import("./Files")).Files }));
+const Files = later(async () => (await import("./Files")).Files);
 
 const tabs = ["changes", "plan", "context", "files"] as const;
 export type Tab = (typeof tabs)[number];
@@ -112,7 +113,7 @@ export function Panel({ open, session, panel }: { open: Open; session: Session |
         {panel.tab === "changes" && session && <Changes open={open} session={session} />}
         {panel.tab === "plan" && <Plan plan={plan} />}
         {panel.tab === "context" && <Context open={open} usage={open.usage} session={session} />}
-        {panel.tab === "files" && session && shown.includes("files") && <Suspense fallback={<p className="dim">{text.session.loading}</p>}><Files key={session.sessionId} session={session} /></Suspense>}
+        {panel.tab === "files" && session && shown.includes("files") && <Files key={session.sessionId} session={session} />}
       </div>
     </aside>
   );
