@@ -69,8 +69,8 @@ func TestABackupUnderLoadHasAllThatWasAcknowledged(t *testing.T) {
 		stop := make(chan struct{})
 		acknowledged, wait := load(server, 4, stop)
 		for len(acknowledged()) < 200 {
-			if _, _, err := server.Try(http.MethodGet, "/api/projects", nil); err != nil {
-				t.Fatal(err)
+			if status, answer, err := server.Try(http.MethodGet, "/api/projects", nil); err != nil || status != http.StatusOK {
+				t.Fatal(status, string(answer), err)
 			}
 		}
 		before := acknowledged()
