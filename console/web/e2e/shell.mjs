@@ -76,7 +76,7 @@ export const cases = (test) => {
     assert.equal(own.repository, repo);
     assert.equal(`New worktree on branch ${own.branch}`, named);
     assert.equal((await api("GET", `/api/sessions/${id}?limit=1`)).session.cwd, own.folder);
-    await page.goto(new URL("/", page.url()).href);
+    await page.goto(`${base}/`);
     await folder(repo);
     await toggle.waitFor();
     await folder(cwd);

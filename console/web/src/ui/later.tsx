@@ -3,7 +3,7 @@ import { text } from "../text";
 
 /**
  * later is a part of the page whose code is loaded when it is first drawn. Until then it says so; a failure is thrown while
- * drawing. Suspense is not used: what is drawn anew while it waits can stay empty.
+ * drawing.
  */
 export function later<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
   let Loaded: FunctionComponent<P> | null = null;
