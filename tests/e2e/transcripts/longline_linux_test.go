@@ -274,7 +274,7 @@ func TestAHugeTextOverTheControl(t *testing.T) {
 				id := programtest.Text(entries[len(entries)-1], "id")
 				one = read(programtest.Object{"entry": id, "offset": offset})
 			}
-			if cost := peakKiB(t, server.Cmd.Process.Pid) - before; cost > mib<<10/2 && !s.Detecting {
+			if cost := peakKiB(t, server.Cmd.Process.Pid) - before; cost > mib<<10*3/4 && !s.Detecting {
 				t.Errorf("a text of %d MiB costs %d MiB to read", mib, cost>>10)
 			}
 			server.Stop()
