@@ -140,6 +140,7 @@ func TestTheTUIDecidesOnEveryRuntime(t *testing.T) {
 			if text, err := os.ReadFile(escaped); err != nil || string(text) != "once\n" {
 				t.Errorf("the command of the message before Esc wrote %q, %v", text, err)
 			}
+			b.Eventually("the last turn ended", func() bool { return b.idle(runtime) }) // the TUI hides its spinner beside a text
 			u.gone("esc to interrupt")
 			u.enter("/compact", func(screen string) bool {
 				return strings.Contains(screen, "Context compacted") || strings.Contains(screen, "compacts by itself")
