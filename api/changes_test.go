@@ -48,7 +48,7 @@ func (fakeChanges) Blame(_ context.Context, _, file string) (workingtree.Blame, 
 		return workingtree.Blame{}, &workingtree.FileError{Reason: "no such file"}
 	}
 	return workingtree.Blame{At: time.UnixMilli(0), Lines: []workingtree.BlamedLines{{From: 1, Text: []string{"one", "two"}, Certain: true},
-		{From: 3, Text: []string{"three\xff", "four"}, SessionID: "gone", TurnID: "t"}}}, nil
+		{From: 3, Text: []string{"three\xff", "four"}, SessionID: "gone", TurnID: "t", Certain: true}}}, nil
 }
 
 // Changes come in pages, with the sums of all pages. A path that is not UTF-8 is shown with escapes.
@@ -65,7 +65,8 @@ func TestChanges(t *testing.T) {
 		"/changes/diff?path=a":  `\"a\",3]`,
 		"/changes/diff?turn=":   `"path":["turn"]`,
 		"/blame?path=a": `"asOf":"1970-01-01T00:00:00Z","total":4,"lines":[{"from":1,"to":2,"text":["one","two"],"sessionId":null,` +
-			`"turnId":null,"prompt":null,"approvalId":null,"decidedBy":null,"certain":true},{"from":3,"to":4,"text":["three�","four"],`,
+			`"turnId":null,"prompt":null,"approvalId":null,"decidedBy":null,"certain":true},{"from":3,"to":4,"text":["three�","four"],` +
+			`"sessionId":null,"turnId":null,"prompt":null,"approvalId":null,"decidedBy":null,"certain":false}]`, // of a deleted session
 		"/blame?path=a&line=2&limit=2": `"lines":[{"from":2,"to":2,"text":["two"]`,
 		"/blame?path=a&line=4":         `"lines":[{"from":4,"to":4,"text":["four"]`,
 		"/blame?path=a&line=1&limit=3": `"nextLine":4}`,

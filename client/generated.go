@@ -9172,7 +9172,7 @@ type ClientInterface interface {
 
 	// ReadBlame Read which turns wrote the lines of a file
 	//
-	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+	// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`, and of a session that is deleted or that the caller may not see. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
 	//
 	// Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
 	ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -11756,7 +11756,7 @@ func (c *Client) StopBackgroundTask(ctx context.Context, sessionID SessionID, ta
 
 // ReadBlame Read which turns wrote the lines of a file
 //
-// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
+// Returns lines of a file in the folder of a session, with the turn of any session that wrote them, its message and who allowed it. A line that was not written during a turn has none. `certain` is false for lines that could as well be of another turn or of a person, such as a single `}`, and of a session that is deleted or that the caller may not see. A person who types during a turn counts as the turn. 409 `changes_unavailable`: the folder is not watched; `file_not_shown`: as in `readFile`. 422 `lines_unavailable`: the file is ignored, too large or not a text.
 //
 // Corresponds with GET /api/sessions/{sessionId}/blame (the `ReadBlame` operationId).
 func (c *Client) ReadBlame(ctx context.Context, sessionID SessionID, params *ReadBlameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {

@@ -70,6 +70,7 @@ func (s *Changes) Blame(ctx context.Context, sessionID, path string, line, limit
 			}
 			origins[key] = one
 		}
+		group.Certain = group.Certain && group.SessionID == one.SessionID // without its name, a turn is not "no turn"
 		group.SessionID, group.TurnID = one.SessionID, one.TurnID
 		page.Lines = append(page.Lines, BlamedLines{group, one.Origin})
 	}
@@ -84,8 +85,8 @@ func (s *Changes) origin(ctx context.Context, lines workingtree.BlamedLines, pat
 	if lines.SessionID == "" {
 		return BlamedLines{}, nil
 	}
-	if _, _, err := s.access.find(ctx, Read, lines.SessionID); err != nil {
-		return BlamedLines{}, nil //nolint:nilerr // what the caller may not see has no name
+	if _, visible, err := s.seen(ctx, lines.SessionID); err != nil || !visible {
+		return BlamedLines{}, err
 	}
 	origin, err := s.origins.Origin(ctx, lines.SessionID, lines.TurnID, path)
 	if session.Absent(err) {

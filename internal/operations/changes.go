@@ -2,8 +2,10 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"harness/internal/services/session"
 	"harness/internal/services/workingtree"
 )
 
@@ -56,27 +58,38 @@ func (s *Changes) Changes(ctx context.Context, sessionID string, base workingtre
 		limit = defaultChanges
 	}
 	page.Files = page.Files[min(offset, page.Total):min(offset+limit, page.Total)]
-	s.keepVisible(ctx, page.Files)
 	if offset+limit < page.Total {
 		page.Next = offset + limit
 	}
-	return page, nil
+	return page, s.keepVisible(ctx, page.Files)
 }
 
 // keepVisible removes other sessions that the caller may not see, or that are archived.
-func (s *Changes) keepVisible(ctx context.Context, files []workingtree.File) {
+func (s *Changes) keepVisible(ctx context.Context, files []workingtree.File) (err error) {
 	shown := map[string]bool{}
 	for i := range files {
 		files[i].AlsoIn = slices.DeleteFunc(slices.Clone(files[i].AlsoIn), func(id string) bool {
 			visible, known := shown[id]
-			if !known {
-				found, _, err := s.access.find(ctx, Read, id)
-				visible = err == nil && !found.Archived
+			if !known && err == nil {
+				var found session.Session
+				found, visible, err = s.seen(ctx, id)
+				visible = visible && !found.Archived
 				shown[id] = visible
 			}
 			return !visible
 		})
 	}
+	return err
+}
+
+// seen returns another session of a folder; false if it is deleted or the caller may not see it.
+func (s *Changes) seen(ctx context.Context, sessionID string) (session.Session, bool, error) {
+	found, _, err := s.access.find(ctx, Read, sessionID)
+	var reserved *SystemSessionError
+	if session.Absent(err) || errors.As(err, &reserved) {
+		return session.Session{}, false, nil
+	}
+	return found, err == nil, err
 }
 
 // Diff returns the patch of one changed file, or of all for "". lines is the number of unchanged lines around a change.

@@ -24,18 +24,9 @@ func outward(name string) string {
 func TestNoPathLeadsOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.put("inside/a.txt", "a\n")
-	s.link(s.outside, "absolute")
-	s.link("../secret.txt", "upward")
-	s.link("..", "parent")
+	ways := s.ways()
 	s.link("/", "slash")
-	s.link("inside/../../secret.txt", "winding")
-	s.link("loop", "loop")
-	for _, name := range []string{
-		s.outside, "../secret.txt", "inside/../../secret.txt", "..", "/", "//", "", "./../secret.txt", "a\x00b", "absolute",
-		"upward", "parent/secret.txt", "slash" + s.outside, "winding", "loop", "inside/a.txt/../../../secret.txt",
-		"/proc/self/environ", "/dev/zero", "parent/workspace/inside/a.txt",
-	} {
+	for _, name := range append(ways, "//", "", "slash"+s.outside, "/proc/self/environ", "/dev/zero") {
 		for tool, input := range map[string]object{
 			"workspace.read": {"path": name}, "workspace.write": {"path": name, "content": "owned"},
 			"workspace.list": {"path": name, "recursive": true}, "patch.apply": {"patch": outward(name)},

@@ -53,17 +53,11 @@ func (s *site) requireRefused(b workspace.Browser, name, reason string) {
 func TestNoFileOutsideIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.put("inside/a.txt", "a\n")
-	s.link(s.outside, "absolute")
-	s.link("../secret.txt", "upward")
-	s.link("..", "parent")
-	s.link("inside/../../secret.txt", "winding")
-	s.link("loop", "loop")
+	ways := s.ways()
 	s.link("inside/a.txt", "within")
 	s.link("inside", "folder")
 	b := workspace.Browser{}
-	for _, name := range []string{s.outside, "../secret.txt", "inside/../../secret.txt", "..", "/", "./../secret.txt", "a\x00b", "absolute",
-		"upward", "parent/secret.txt", "winding", "loop", "inside/a.txt/../../../secret.txt", "parent/workspace/inside/a.txt"} {
+	for _, name := range ways {
 		s.requireRefused(b, name, "")
 		if page, err := b.List(t.Context(), s.folder, name, 0, 10); err == nil {
 			t.Errorf("list %q: %+v", name, page)

@@ -104,3 +104,15 @@ func (s *site) untouched() {
 		s.t.Errorf("beside the workspace there are %v (%v)", above, err)
 	}
 }
+
+// ways makes links that lead out of the folder, and returns spellings of paths that do.
+func (s *site) ways() []string {
+	s.t.Helper()
+	s.put("inside/a.txt", "a\n")
+	for name, to := range map[string]string{"absolute": s.outside, "upward": "../secret.txt", "parent": "..",
+		"winding": "inside/../../secret.txt", "loop": "loop"} {
+		s.link(to, name)
+	}
+	return []string{s.outside, "../secret.txt", "inside/../../secret.txt", "..", "/", "./../secret.txt", "a\x00b", "absolute", "upward",
+		"parent/secret.txt", "winding", "loop", "inside/a.txt/../../../secret.txt", "parent/workspace/inside/a.txt"}
+}
